@@ -1,0 +1,132 @@
+// The errors of troupe: one status for actors and messages, one exception hierarchy for callers.
+//
+// A status is what travels (in messages, in results, in StatusOrResult); an exception is what a caller sees. Both
+// carry the same three things: a canonical code, a message that says what was wrong, what was expected and how to fix
+// it, and the chain of causes below it (which closure, on which worker, on which node, why). The chain is kept so
+// that the first line tells the user what failed and the last line tells why.
+//
+// Semantics: semantics.md 5.3. The codes are TensorFlow's and gRPC's, with their numbers.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+/// Canonical status codes. The numbers are gRPC's and never change.
+enum class status_code : std::uint8_t {
+  ok = 0,
+  cancelled = 1,
+  unknown = 2,
+  invalid_argument = 3,
+  deadline_exceeded = 4,
+  not_found = 5,
+  already_exists = 6,
+  permission_denied = 7,
+  resource_exhausted = 8,
+  failed_precondition = 9,
+  aborted = 10,
+  out_of_range = 11,
+  unimplemented = 12,
+  internal = 13,
+  unavailable = 14,
+  data_loss = 15,
+  unauthenticated = 16,
+};
+
+/// The code's name, such as "invalid_argument"; "status_code(77)" for a number that is no code.
+std::string to_string(status_code code);
+
+/// One link of a root-cause chain: what went wrong at a named place.
+struct cause {
+  status_code code = status_code::unknown;
+  std::string message;
+  bool operator==(const cause&) const = default;
+};
+
+/// How an operation ended. Default: ok.
+class status {
+ public:
+  status() = default;
+  status(status_code code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool ok() const noexcept { return code_ == status_code::ok; }
+  status_code code() const noexcept { return code_; }
+  const std::string& message() const noexcept { return message_; }
+  /// The chain below this status, nearest first, root cause last. At most `causes_max` links.
+  const std::vector<cause>& causes() const noexcept { return causes_; }
+
+  /// This status as the cause of a new one: `lost.wrap(status_code::unavailable, "closure 7 on /job:worker/task:1")`.
+  status wrap(status_code code, std::string message) const;
+  /// The same with this status's own code.
+  status wrap(std::string message) const { return wrap(code_, std::move(message)); }
+
+  /// "invalid_argument: shapes differ; caused by unavailable: ..." or "ok".
+  std::string render() const;
+
+  bool operator==(const status&) const = default;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(code_, message_, causes_);
+  }
+
+  static constexpr std::size_t causes_max = 16;
+
+ private:
+  status_code code_ = status_code::ok;
+  std::string message_;
+  std::vector<cause> causes_;
+};
+
+/// Base of every exception that troupe throws.
+class error : public std::exception {
+ public:
+  explicit error(status why) : status_(std::move(why)), what_(status_.render()) {}
+  const status& get_status() const noexcept { return status_; }
+  status_code code() const noexcept { return status_.code(); }
+  const std::string& message() const noexcept { return status_.message(); }
+  const std::vector<cause>& causes() const noexcept { return status_.causes(); }
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  status status_;
+  std::string what_;
+};
+
+/// One exception class a code, so that callers catch what they can handle.
+template <status_code Code>
+class error_of : public error {
+ public:
+  explicit error_of(std::string message) : error(status{Code, std::move(message)}) {}
+  explicit error_of(status why) : error(std::move(why)) {}
+};
+
+using cancelled_error = error_of<status_code::cancelled>;
+using unknown_error = error_of<status_code::unknown>;
+using invalid_argument_error = error_of<status_code::invalid_argument>;
+using deadline_exceeded_error = error_of<status_code::deadline_exceeded>;
+using not_found_error = error_of<status_code::not_found>;
+using already_exists_error = error_of<status_code::already_exists>;
+using permission_denied_error = error_of<status_code::permission_denied>;
+using resource_exhausted_error = error_of<status_code::resource_exhausted>;
+using failed_precondition_error = error_of<status_code::failed_precondition>;
+using aborted_error = error_of<status_code::aborted>;
+using out_of_range_error = error_of<status_code::out_of_range>;
+using unimplemented_error = error_of<status_code::unimplemented>;
+using internal_error = error_of<status_code::internal>;
+using unavailable_error = error_of<status_code::unavailable>;
+using data_loss_error = error_of<status_code::data_loss>;
+using unauthenticated_error = error_of<status_code::unauthenticated>;
+
+/// Throws the exception class that belongs to the status's code. The status must not be ok.
+[[noreturn]] void throw_status(status why);
+
+/// The status of an exception: troupe's own as it is, `std::bad_alloc` as resource_exhausted, any other
+/// `std::exception` as unknown with its what(), anything else as unknown.
+status status_of(const std::exception_ptr& thrown) noexcept;
+
+}  // namespace troupe
