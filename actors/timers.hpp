@@ -1,0 +1,72 @@
+// Deadlines of one event-based actor.
+//
+// Problem: CAF 0.17 arms one entry in its shared, locked clock for each request with a timeout (half of the throughput
+// goes there), `delayed_send` can't be cancelled and keeps its receiver alive until it fires. Solution: an actor keeps
+// its own ordered list of deadlines and has at most one CAF timer armed, for the earliest of them. That timer is a
+// request timeout, which a finished actor simply drops.
+//
+// T-1 A function given to `at` or `after` runs at most once, in the actor, never before its time, never after `cancel`.
+// Everything here belongs to the actor's own thread of execution; time is the actor clock's, so it is virtual in a
+// simulation.
+#pragma once
+
+#include <caf/actor_clock.hpp>
+#include <caf/scheduled_actor.hpp>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+
+namespace troupe {
+
+using time_point = caf::actor_clock::time_point;
+using duration = std::chrono::nanoseconds;
+
+/// A time that does not come.
+inline constexpr time_point never = time_point::max();
+
+/// `delay` after `start`; `never` if that lies beyond the clock's end, as it does for `duration::max()`.
+constexpr time_point later(time_point start, duration delay) { return delay < never - start ? start + delay : never; }
+
+class timers {
+ public:
+  /// What `cancel` needs; a default one names nothing.
+  struct ticket {
+    time_point when{};
+    std::uint64_t number = 0;
+  };
+
+  explicit timers(caf::scheduled_actor* self) : self_(self) {}
+  timers(const timers&) = delete;
+  timers& operator=(const timers&) = delete;
+
+  time_point now() const { return self_->clock().now(); }
+  /// The actor whose deadlines these are.
+  caf::scheduled_actor* self() const { return self_; }
+  ticket at(time_point when, std::function<void()> work);
+  ticket after(duration delay, std::function<void()> work) { return at(later(now(), delay), std::move(work)); }
+  void cancel(const ticket& which) { open_.erase({which.when, which.number}); }
+  std::size_t size() const { return open_.size(); }
+
+ private:
+  using key = std::pair<time_point, std::uint64_t>;
+  void arm();
+  void fire();
+
+  caf::scheduled_actor* self_;
+  std::map<key, std::function<void()>> open_;
+  std::uint64_t last_number_ = 0;
+  time_point armed_ = time_point::max();
+  // Timers that CAF still holds when this object is gone must find that out.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+
+ public:
+  ~timers() { *alive_ = false; }
+};
+
+/// A one-shot that any thread may call to run `work` in the actor; calls after the actor's end do nothing. Works
+/// without an entry in the actor's interface: it is the answer to a request that was never sent.
+std::function<void()> make_notifier(caf::scheduled_actor* self, std::function<void()> work);
+
+}  // namespace troupe
