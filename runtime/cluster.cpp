@@ -1,0 +1,210 @@
+#include <troupe/actors/client.hpp>
+#include <troupe/actors/event_bus.hpp>
+#include <troupe/runtime/blocking.hpp>
+#include <troupe/runtime/cluster.hpp>
+#include <troupe/runtime/dialer.hpp>
+
+#include <caf/actor_cast.hpp>
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+namespace troupe {
+
+struct cluster::implementation {
+  caf::actor_system& system;
+  cluster_options options;
+  int workers = 0;
+  int servers = 0;
+  std::shared_ptr<submission_queue> queue;
+  dialer_actor dialer;
+  event_bus_actor events;
+  client_actor client;
+  coordinator_actor coordinator;
+  membership_actor membership;
+  std::vector<caf::actor> members;
+  std::vector<std::string> arguments;
+};
+
+namespace {
+
+void check(const local_cluster& size) {
+  const auto in_range = [](int n, int least) { return n >= least && n <= local_cluster::members_max; };
+  if (!in_range(size.workers, 1) || !in_range(size.servers, 0))
+    throw invalid_argument_error{
+        fmt::format("a cluster of {} workers and {} parameter servers cannot be: it needs 1 to {} workers and 0 to {} "
+                    "servers",
+                    size.workers, size.servers, local_cluster::members_max, local_cluster::members_max)};
+}
+
+/// Inside one process an address is only a key.
+task_address local_address(const task_id& task) { return {to_string(task), 1}; }
+
+}  // namespace
+
+cluster::cluster(caf::actor_system& system, local_cluster size, cluster_options options)
+    : implementation_(new implementation{.system = system, .options = options}) {
+  check(size);
+  auto& self = *implementation_;
+  const auto members = std::make_shared<local_members>();
+  self.dialer = system.spawn(local_dialer, members);
+  std::vector<std::pair<task_id, task_address>> list;
+  const auto add = [&](const task_id& task, member_options door) {
+    door.self = make_identity(task);
+    door.adoption_limit = options.members.adoption_limit;
+    const auto handle = system.spawn(troupe::member, std::move(door));
+    members->emplace(local_address(task), handle);
+    self.members.push_back(caf::actor_cast<caf::actor>(handle));
+    list.emplace_back(task, local_address(task));
+  };
+  for (int i = 0; i < size.servers; ++i) {
+    const auto server = system.spawn(parameter_server, options.members.server);
+    self.members.push_back(caf::actor_cast<caf::actor>(server));
+    add({"ps", i}, {.server = server});
+  }
+  for (int i = 0; i < size.workers; ++i) {
+    const auto handle = system.spawn<caf::detached>(worker, self.dialer, options.members.worker);
+    self.members.push_back(caf::actor_cast<caf::actor>(handle));
+    add({"worker", i}, {.worker = handle});
+  }
+  start(std::move(list), make_identity({"chief", 0}));
+}
+
+cluster::cluster(caf::actor_system& system, const task_config& config, cluster_options options)
+    : implementation_(new implementation{.system = system, .options = options}) {
+  if (config.task.job != "chief")
+    throw invalid_argument_error{fmt::format(
+        "a cluster is made by its chief, but this process is {}: make a troupe::node", to_string(config.task))};
+  if (!system.has_middleman())
+    throw failed_precondition_error{
+        "a cluster of several processes needs CAF's middleman: call load<caf::io::middleman>() in the constructor of "
+        "the "
+        "actor system's config"};
+  implementation_->dialer = system.spawn(network_dialer);
+  std::vector<std::pair<task_id, task_address>> list;
+  for (const auto& task : config.cluster.tasks())
+    if (task.job != "chief") list.emplace_back(task, config.cluster.address(task));
+  start(std::move(list), make_identity(config.task));
+}
+
+void cluster::start(std::vector<std::pair<task_id, task_address>> members, const identity& chief) {
+  auto& self = *implementation_;
+  self.options.detection.check();
+  for (const auto& [task, _] : members) ++(task.job == "worker" ? self.workers : self.servers);
+  self.queue = std::make_shared<submission_queue>(self.options.queue_capacity);
+  self.events = self.system.spawn(event_bus);
+  self.client = self.system.spawn(troupe::client, self.dialer, self.options.variables);
+  auto coordination = self.options.coordinator;
+  coordination.first_session = chief.incarnation;
+  self.coordinator = self.system.spawn<caf::detached>(troupe::coordinator, self.queue, coordination, self.events);
+  self.membership = self.system.spawn(troupe::membership, self.dialer,
+                                      membership_options{.chief = chief,
+                                                         .members = std::move(members),
+                                                         .detection = self.options.detection,
+                                                         .chief_silence_max = self.options.chief_silence_max},
+                                      membership_audience{self.coordinator, self.client, self.events});
+}
+
+cluster::~cluster() {
+  auto& self = *implementation_;
+  try {
+    ask_blocking(
+        self.system, self.membership, self.options.stop_limit, "ending the cluster's members", [](caf::ok_atom) {},
+        retire_atom_v, wire<status>{status{}});
+  } catch (const error&) {
+    // Members that did not answer end themselves when the chief is gone.
+  }
+  std::vector<caf::actor> actors{caf::actor_cast<caf::actor>(self.membership),
+                                 caf::actor_cast<caf::actor>(self.coordinator),
+                                 caf::actor_cast<caf::actor>(self.client), caf::actor_cast<caf::actor>(self.events),
+                                 caf::actor_cast<caf::actor>(self.dialer)};
+  actors.insert(actors.end(), self.members.begin(), self.members.end());
+  self.members.clear();
+  self.membership = nullptr;
+  self.coordinator = nullptr;
+  self.client = nullptr;
+  self.events = nullptr;
+  self.dialer = nullptr;
+  stop_actors(self.system, std::move(actors), self.options.stop_limit);
+}
+
+int cluster::worker_count() const { return implementation_->workers; }
+int cluster::server_count() const { return implementation_->servers; }
+const std::vector<std::string>& cluster::arguments() const { return implementation_->arguments; }
+void cluster::set_arguments(std::vector<std::string> arguments) { implementation_->arguments = std::move(arguments); }
+caf::actor_system& cluster::system() const { return implementation_->system; }
+const cluster_options& cluster::options() const { return implementation_->options; }
+const coordinator_actor& cluster::coordinator() const { return implementation_->coordinator; }
+const membership_actor& cluster::membership() const { return implementation_->membership; }
+const client_actor& cluster::client() const { return implementation_->client; }
+const event_bus_actor& cluster::events() const { return implementation_->events; }
+const std::shared_ptr<submission_queue>& cluster::queue() const { return implementation_->queue; }
+const dialer_actor& cluster::dialer() const { return implementation_->dialer; }
+
+// --- waiting for members --------------------------------------------------------------------------------------------
+
+namespace {
+
+cluster_view opened(wire<cluster_view>& message) {
+  if (auto problem = message.open(); !problem.ok()) throw_status(std::move(problem));
+  return *message;
+}
+
+std::string describe_absent(const cluster_view& view, const std::vector<task_id>& tasks) {
+  std::string text;
+  for (const auto& task : tasks) {
+    const auto* record = view.find(task);
+    if (record != nullptr && record->state == presence::present) continue;
+    text += fmt::format("{}{} at {}: {}", text.empty() ? "" : "; ", to_string(task),
+                        record != nullptr ? to_string(record->address) : "no address",
+                        record != nullptr ? record->why.render() : "it is no task of this cluster");
+  }
+  return text;
+}
+
+}  // namespace
+
+cluster_view cluster::view() const {
+  cluster_view result;
+  ask_blocking(
+      implementation_->system, implementation_->membership, std::chrono::seconds{10}, "asking who is in the cluster",
+      [&](wire<cluster_view>& answer) { result = opened(answer); }, view_atom_v);
+  return result;
+}
+
+cluster_view cluster::wait_for(const std::vector<task_id>& tasks, duration limit) {
+  cluster_view result;
+  try {
+    ask_blocking(
+        implementation_->system, implementation_->membership, limit, "waiting for members of the cluster",
+        [&](wire<cluster_view>& answer) { result = opened(answer); }, watch_atom_v, wire<std::vector<task_id>>{tasks});
+  } catch (const deadline_exceeded_error&) {
+    throw deadline_exceeded_error{fmt::format("after {} ms these members are still missing: {}",
+                                              std::chrono::duration_cast<std::chrono::milliseconds>(limit).count(),
+                                              describe_absent(view(), tasks))};
+  }
+  return result;
+}
+
+cluster_view cluster::wait_until_ready() {
+  const auto now = view();
+  std::vector<task_id> tasks;
+  for (const auto& record : now.members) tasks.push_back(record.task);
+  try {
+    return wait_for(tasks, implementation_->options.start_limit);
+  } catch (const deadline_exceeded_error& late) {
+    auto then = view();
+    auto usable = false;
+    for (const auto& record : then.members) {
+      if (record.task.job == "worker" && record.state == presence::present) usable = true;
+      if (record.task.job == "ps" && record.state == presence::absent)
+        throw unavailable_error{late.get_status().wrap(status_code::unavailable,
+                                                       "the cluster did not start: every parameter server must be up")};
+    }
+    if (!usable)
+      throw unavailable_error{
+          late.get_status().wrap(status_code::unavailable, "the cluster did not start: no worker is up")};
+    return then;
+  }
+}
+
+}  // namespace troupe

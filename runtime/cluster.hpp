@@ -1,0 +1,87 @@
+// The chief's side of a cluster: what a program holds to schedule closures and make variables.
+//
+// A cluster is either all inside this process (its workers and servers are actors beside the chief), or spread over the
+// processes of a specification, of which this one is the chief. Programs see no difference. It attaches to an actor
+// system that somebody else owns, spawns its actors there, and on destruction ends all members and its own actors, in
+// order and within bounded time.
+//
+// The system's configuration must know troupe's messages (message_types.hpp) and, for a cluster of several processes,
+// have loaded the middleman.
+#pragma once
+
+#include <troupe/actors/coordinator.hpp>
+#include <troupe/actors/membership.hpp>
+#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/task_environment.hpp>
+
+#include <caf/actor_system.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// How large a cluster inside one process is.
+struct local_cluster {
+  int workers = 2;
+  int servers = 1;
+  static constexpr int members_max = 100'000;
+};
+
+/// Every limit and interval of a cluster, with its default.
+struct cluster_options {
+  coordinator_options coordinator;
+  std::size_t queue_capacity = submission_queue::capacity_default;
+  failure_detector_options detection;
+  duration chief_silence_max = std::chrono::seconds{10};
+  variable_client_options variables;
+  /// Of the members inside this process.
+  node_options members;
+  /// How long `wait_until_ready` waits for members.
+  duration start_limit = std::chrono::seconds{60};
+  duration stop_limit = std::chrono::seconds{5};
+};
+
+class cluster {
+ public:
+  /// Everything inside this process. @throws invalid_argument_error for sizes out of range.
+  cluster(caf::actor_system& system, local_cluster size, cluster_options options = {});
+  /// The chief of a cluster of several processes; members join when they are up.
+  /// @throws invalid_argument_error when the configuration is not a chief's.
+  cluster(caf::actor_system& system, const task_config& config, cluster_options options = {});
+  ~cluster();
+  cluster(const cluster&) = delete;
+
+  int worker_count() const;
+  int server_count() const;
+
+  /// Waits for all members, at most `start_limit`. A cluster that lacks only some of its workers is ready then, too.
+  /// @throws unavailable_error that names what is missing and why.
+  cluster_view wait_until_ready();
+  /// Waits until these tasks are present. @throws deadline_exceeded_error with the reason for each that is not.
+  cluster_view wait_for(const std::vector<task_id>& tasks, duration limit);
+  cluster_view view() const;
+
+  /// What the program was given on its command line, after troupe's own flags.
+  const std::vector<std::string>& arguments() const;
+  void set_arguments(std::vector<std::string> arguments);
+
+  caf::actor_system& system() const;
+  const cluster_options& options() const;
+  // The actors, for applications that talk to them directly.
+  const coordinator_actor& coordinator() const;
+  const membership_actor& membership() const;
+  const client_actor& client() const;
+  const event_bus_actor& events() const;
+  const std::shared_ptr<submission_queue>& queue() const;
+  const dialer_actor& dialer() const;
+
+ private:
+  struct implementation;
+  void start(std::vector<std::pair<task_id, task_address>> members, const identity& self);
+
+  std::unique_ptr<implementation> implementation_;
+};
+
+}  // namespace troupe

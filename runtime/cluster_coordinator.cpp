@@ -1,0 +1,80 @@
+#include <troupe/runtime/blocking.hpp>
+#include <troupe/runtime/cluster_coordinator.hpp>
+
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+#include <atomic>
+
+namespace troupe {
+
+namespace {
+
+void check(const schedule_options& options, int workers) {
+  if (options.limit <= duration::zero())
+    throw invalid_argument_error{"schedule_options::limit must be positive: every closure has an end"};
+  if (options.priority < 0 || options.priority >= schedule_options::priorities)
+    throw invalid_argument_error{fmt::format("schedule_options::priority is {} but must be 0 to {}", options.priority,
+                                             schedule_options::priorities - 1)};
+  if (options.worker < -1 || options.worker >= workers)
+    throw invalid_argument_error{
+        fmt::format("schedule_options::worker is {} but must be -1 (any) or 0 to {}", options.worker, workers - 1)};
+}
+
+}  // namespace
+
+std::shared_ptr<closure> cluster_coordinator::enqueue(detail::packed_closure packed, const schedule_options& options) {
+  auto& cluster = get_cluster();
+  check(options, cluster.worker_count());
+  auto scheduled = std::make_shared<closure>(std::move(packed.function), std::move(packed.arguments),
+                                             std::move(packed.inputs), options);
+  const auto& queue = cluster.queue();
+  // Before the push: a closure that fails at once raises its error at the next call, not at its own.
+  const auto error_pending = queue->error_pending.load(std::memory_order_acquire);
+  if (queue->push(scheduled)) caf::anon_send(cluster.coordinator(), submit_atom_v);
+  if (error_pending) join(options.limit);
+  return scheduled;
+}
+
+void cluster_coordinator::join(duration limit) {
+  auto& cluster = get_cluster();
+  ask_blocking(
+      cluster.system(), cluster.coordinator(), limit, "waiting for all closures", [](caf::ok_atom) {}, drained_atom_v);
+}
+
+bool cluster_coordinator::done() {
+  auto& cluster = get_cluster();
+  bool result = false;
+  constexpr auto limit = std::chrono::minutes{10};
+  ask_blocking(
+      cluster.system(), cluster.coordinator(), limit, "asking whether all closures have ended",
+      [&](bool answer) { result = answer; }, idle_atom_v);
+  return result;
+}
+
+std::vector<status> cluster_coordinator::errors() {
+  auto& cluster = get_cluster();
+  std::vector<status> result;
+  ask_blocking(
+      cluster.system(), cluster.coordinator(), std::chrono::seconds{10}, "asking for the closures' errors",
+      [&](wire<std::vector<status>>& answer) { result = answer.take(); }, errors_atom_v);
+  return result;
+}
+
+std::shared_ptr<per_worker_resource> cluster_coordinator::create_resource(detail::packed_closure packed) {
+  static std::atomic<resource_id> last{0};
+  if (!packed.inputs.empty())
+    throw invalid_argument_error{
+        "a per-worker value can't be built from remote or per-worker values: fetch them first"};
+  auto& cluster = get_cluster();
+  const auto id = ++last;
+  // Answered when the workers' orders are under way, so that closures scheduled later follow them.
+  ask_blocking(
+      cluster.system(), cluster.coordinator(), std::chrono::seconds{30}, "making a per-worker value",
+      [](caf::ok_atom) {}, resource_atom_v,
+      wire<closure_order>{
+          {.builds = id, .function = std::move(packed.function), .arguments = std::move(packed.arguments)}});
+  return std::make_shared<per_worker_resource>(id, cluster.coordinator());
+}
+
+}  // namespace troupe

@@ -1,0 +1,108 @@
+#include <troupe/device/communicators.hpp>
+#include <troupe/device/cuda_device.hpp>
+#include <troupe/device/device_name.hpp>
+#include <troupe/runtime/mirrored_strategy.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+std::shared_ptr<strategy_state> make_state(std::string name, caf::actor_system* system,
+                                           const std::vector<std::string>& devices,
+                                           std::vector<std::string> parameter_devices,
+                                           const replica_strategy_options& options) {
+  options.communication.check();
+  if (options.step_limit <= duration::zero())
+    throw invalid_argument_error{"the step limit of a strategy is not positive; nothing could run"};
+  const auto replicas = static_cast<int>(devices.size());
+  strategy_settings settings;
+  settings.name = std::move(name);
+  settings.worker_devices = devices;
+  settings.parameter_devices = std::move(parameter_devices);
+  settings.num_replicas_in_sync = replicas;
+  settings.communication = options.communication;
+  settings.step_limit = options.step_limit;
+  settings.replicas = std::make_unique<replica_group>(
+      system, replica_group::options{.devices = devices,
+                                     .step_limit = options.step_limit,
+                                     .make_communicators = [devices, communication = options.communication] {
+                                       return make_local_communicators(devices, communication);
+                                     }});
+  return std::make_shared<strategy_state>(std::move(settings));
+}
+
+std::shared_ptr<strategy_state> make_mirrored(std::string name, caf::actor_system* system,
+                                              const std::vector<std::string>& named,
+                                              const replica_strategy_options& options) {
+  const auto devices = detail::checked_devices(named);
+  return make_state(std::move(name), system, devices, devices, options);
+}
+
+std::shared_ptr<strategy_state> make_central(caf::actor_system* system, const std::vector<std::string>& named,
+                                             const std::string& parameter_device,
+                                             const replica_strategy_options& options) {
+  return make_state("central_storage_strategy", system, detail::checked_devices(named),
+                    detail::checked_devices({parameter_device}), options);
+}
+
+std::vector<std::string> all_devices() {
+  auto gpus = cuda::device_names();
+  return gpus.empty() ? std::vector<std::string>{"CPU:0"} : gpus;
+}
+
+}  // namespace
+
+namespace detail {
+
+std::vector<std::string> checked_devices(const std::vector<std::string>& devices) {
+  if (devices.empty()) throw invalid_argument_error{"a strategy needs at least one device, such as \"CPU:0\""};
+  std::vector<std::string> names;
+  for (const auto& each : devices) {
+    const auto name = device_name::parse(each);
+    if (!name.has_device())
+      throw invalid_argument_error{fmt::format("\"{}\" names no device; expected a name like \"CPU:0\"", each)};
+    names.push_back(name.to_string());
+    // Says what is wrong with a GPU that is not there.
+    if (name.type == "GPU") static_cast<void>(cuda::describe(names.back()));
+    if (std::count(names.begin(), names.end(), names.back()) > 1)
+      throw invalid_argument_error{
+          fmt::format("the device {} is named twice; each replica needs one of its own", names.back())};
+  }
+  return names;
+}
+
+}  // namespace detail
+
+one_device_strategy::one_device_strategy(const std::string& device, const replica_strategy_options& options)
+    : strategy(make_mirrored("one_device_strategy", nullptr, {device}, options)) {}
+
+one_device_strategy::one_device_strategy(caf::actor_system& system, const std::string& device,
+                                         const replica_strategy_options& options)
+    : strategy(make_mirrored("one_device_strategy", &system, {device}, options)) {}
+
+mirrored_strategy::mirrored_strategy(const replica_strategy_options& options)
+    : mirrored_strategy(all_devices(), options) {}
+
+mirrored_strategy::mirrored_strategy(const std::vector<std::string>& devices, const replica_strategy_options& options)
+    : strategy(make_mirrored("mirrored_strategy", nullptr, devices, options)) {}
+
+mirrored_strategy::mirrored_strategy(caf::actor_system& system, const std::vector<std::string>& devices,
+                                     const replica_strategy_options& options)
+    : strategy(make_mirrored("mirrored_strategy", &system, devices, options)) {}
+
+central_storage_strategy::central_storage_strategy(const std::vector<std::string>& devices,
+                                                   const std::string& parameter_device,
+                                                   const replica_strategy_options& options)
+    : strategy(make_central(nullptr, devices, parameter_device, options)) {}
+
+central_storage_strategy::central_storage_strategy(caf::actor_system& system, const std::vector<std::string>& devices,
+                                                   const std::string& parameter_device,
+                                                   const replica_strategy_options& options)
+    : strategy(make_central(&system, devices, parameter_device, options)) {}
+
+}  // namespace troupe

@@ -1,0 +1,150 @@
+#include <troupe/actors/build_id.hpp>
+#include <troupe/runtime/dialer.hpp>
+#include <troupe/runtime/node.hpp>
+
+#include <caf/actor_cast.hpp>
+#include <caf/io/middleman.hpp>
+#include <caf/io/middleman_actor.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <future>
+#include <random>
+
+#include <arpa/inet.h>
+#include <unistd.h>
+
+namespace troupe {
+
+identity make_identity(const task_id& task) {
+  static std::mt19937_64 numbers{std::random_device{}()};
+  identity self;
+  self.task = task;
+  // Zero means "not known yet" in a view.
+  do self.incarnation = numbers() >> 1;
+  while (self.incarnation == 0);
+  self.build_id = program_build_id();
+  self.functions = function_registry::instance().names();
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  self.host = host.data();
+  self.process = ::getpid();
+  return self;
+}
+
+std::string listen_address(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> ignored{};
+  const auto is_address = ::inet_pton(AF_INET, host.c_str(), ignored.data()) == 1 ||
+                          ::inet_pton(AF_INET6, host.c_str(), ignored.data()) == 1;
+  return is_address || host == "localhost" ? host : "0.0.0.0";
+}
+
+namespace {
+
+/// Waits until these actors are destroyed, for a while: an application may hold handles of its own. Problem: what an
+/// actor sent last lies in the mailbox of CAF's broker, which the actor system closes without emptying it (0.17), and a
+/// message keeps its sender; the system then waits for ever for the thread of a detached one. Solution: a question to
+/// the broker, which it answers after what came before.
+void await_destruction(caf::actor_system& system, const std::vector<caf::weak_actor_ptr>& actors) {
+  constexpr auto limit = std::chrono::milliseconds{500};
+  constexpr auto pause = std::chrono::milliseconds{1};
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  const auto destroyed = [](const auto& actor) { return actor.lock() == nullptr; };
+  caf::scoped_actor self{system};
+  while (!std::all_of(actors.begin(), actors.end(), destroyed) && std::chrono::steady_clock::now() < deadline) {
+    if (system.has_middleman())
+      self->request(system.middleman().actor_handle(), limit, caf::get_atom_v, system.node())
+          .receive([](const caf::node_id&, const std::string&, std::uint16_t) {}, [](const caf::error&) {});
+    self->receive(caf::after(pause) >> [] {});
+  }
+}
+
+bool is_detached(const caf::actor& actor) {
+  return caf::actor_cast<caf::abstract_actor*>(actor)->getf(caf::abstract_actor::is_detached_flag);
+}
+
+}  // namespace
+
+bool stop_actors(caf::actor_system& system, std::vector<caf::actor> actors, duration limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  std::size_t left = 0;
+  std::vector<caf::weak_actor_ptr> detached;
+  {
+    caf::scoped_actor self{system};
+    for (const auto& actor : actors) {
+      if (!actor) continue;
+      if (is_detached(actor)) detached.push_back(caf::actor_cast<caf::weak_actor_ptr>(actor));
+      self->monitor(actor);
+      caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+      ++left;
+    }
+    actors.clear();
+    while (left != 0) {
+      const auto remaining =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      if (remaining.count() <= 0) return false;
+      self->receive([&](const caf::down_msg&) { --left; }, caf::after(remaining) >> [] {});
+    }
+  }
+  await_destruction(system, detached);
+  return true;
+}
+
+struct node::implementation {
+  caf::actor_system& system;
+  node_options options;
+  std::vector<caf::actor> actors;
+  std::uint16_t port = 0;
+  member_actor member;
+  std::promise<member_end> ended;
+  std::future<member_end> end = ended.get_future();
+};
+
+node::node(caf::actor_system& system, const task_config& config, node_options options)
+    : implementation_(new implementation{.system = system, .options = options}) {
+  auto& self = *implementation_;
+  if (config.task.job != "worker" && config.task.job != "ps")
+    throw invalid_argument_error{
+        fmt::format("{} is no task for a node: a chief makes a troupe::cluster", to_string(config.task))};
+  if (!system.has_middleman())
+    throw failed_precondition_error{
+        "a node needs CAF's middleman: call load<caf::io::middleman>() in the constructor of the actor system's "
+        "config"};
+  const auto keep = [&](const auto& handle) {
+    self.actors.push_back(caf::actor_cast<caf::actor>(handle));
+    return handle;
+  };
+  member_options door{.self = make_identity(config.task), .adoption_limit = options.adoption_limit};
+  const auto dialer = keep(system.spawn(network_dialer));
+  if (config.task.job == "worker")
+    door.worker = keep(system.spawn<caf::detached>(worker, dialer, options.worker));
+  else
+    door.server = keep(system.spawn(parameter_server, options.server));
+  door.on_end = [&self](const member_end& how) { self.ended.set_value(how); };
+  self.member = keep(system.spawn(troupe::member, std::move(door)));
+  const auto& address = config.cluster.address(config.task);
+  // Only on the address of the specification, if it is one: a BASP port is open to anyone who reaches it.
+  const auto listen = listen_address(address.host);
+  const auto published = system.middleman().publish(self.member, address.port, listen.c_str(), true);
+  if (!published) {
+    self.member = nullptr;
+    stop_actors(system, std::move(self.actors), options.stop_limit);
+    throw unavailable_error{fmt::format("{} can't listen on {}: {}; is another process using the port?",
+                                        to_string(config.task), to_string(address), system.render(published.error()))};
+  }
+  self.port = *published;
+}
+
+node::~node() {
+  auto& self = *implementation_;
+  self.system.middleman().unpublish(self.member, self.port);
+  self.member = nullptr;
+  stop_actors(self.system, std::move(self.actors), self.options.stop_limit);
+}
+
+member_end node::wait() { return implementation_->end.get(); }
+
+}  // namespace troupe

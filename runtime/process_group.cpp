@@ -1,0 +1,272 @@
+#include <troupe/actors/fault.hpp>
+#include <troupe/actors/participant.hpp>
+#include <troupe/device/gloo_communicator.hpp>
+#include <troupe/device/rendezvous_store.hpp>
+#include <troupe/device/shared_memory_communicator.hpp>
+#include <troupe/runtime/blocking.hpp>
+#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/process_group.hpp>
+
+#include <caf/actor_cast.hpp>
+#include <caf/io/middleman.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <mutex>
+#include <utility>
+
+#include <unistd.h>
+
+namespace troupe {
+
+namespace {
+
+/// What the program's threads and the participant share: which generation this process is in, and what broke it.
+class group_link {
+ public:
+  void enter(std::uint64_t generation) {
+    const std::scoped_lock lock{mutex_};
+    generation_ = generation;
+    broken_.reset();
+    connections_.clear();
+  }
+
+  void add(const std::shared_ptr<communicator>& connection) {
+    std::optional<status> broken;
+    {
+      const std::scoped_lock lock{mutex_};
+      connections_.push_back(connection);
+      broken = broken_;
+    }
+    if (broken) connection->abort(*broken);
+  }
+
+  /// Of any generation if it is 0.
+  void break_off(std::uint64_t generation, const status& why) {
+    std::vector<std::weak_ptr<communicator>> connections;
+    {
+      const std::scoped_lock lock{mutex_};
+      if (broken_ || (generation != 0 && generation != generation_)) return;
+      broken_ = why;
+      connections = connections_;
+    }
+    for (const auto& each : connections)
+      if (const auto connection = each.lock()) connection->abort(why);
+  }
+
+  std::optional<status> broken() const {
+    const std::scoped_lock lock{mutex_};
+    return broken_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::uint64_t generation_ = 0;
+  std::optional<status> broken_;
+  std::vector<std::weak_ptr<communicator>> connections_;
+};
+
+/// The group's table of words at the rendezvous, for one connection.
+class rendezvous_words final : public rendezvous_store {
+ public:
+  rendezvous_words(caf::actor_system& system, rendezvous_actor host, std::uint64_t generation, std::string prefix,
+                   duration limit)
+      : system_(system), host_(std::move(host)), generation_(generation), prefix_(std::move(prefix)), limit_(limit) {}
+
+  void set(const std::string& key, bytes value) override {
+    std::string word{reinterpret_cast<const char*>(value.data()), value.size()};
+    ask_blocking(
+        system_, host_, limit_, "telling the group " + key, [](caf::ok_atom) {}, set_atom_v, generation_, prefix_ + key,
+        std::move(word));
+  }
+
+  bytes get(const std::string& key, std::chrono::nanoseconds limit) override {
+    bytes value;
+    ask_blocking(
+        system_, host_, limit, "asking the group for " + key,
+        [&](const std::string& word) {
+          const auto raw = std::as_bytes(std::span{word});
+          value.assign(raw.begin(), raw.end());
+        },
+        fetch_atom_v, generation_, prefix_ + key);
+    return value;
+  }
+
+ private:
+  caf::actor_system& system_;
+  rendezvous_actor host_;
+  std::uint64_t generation_;
+  std::string prefix_;
+  duration limit_;
+};
+
+/// Processes with equal identities can share memory and find each other: the same boot of the same machine, the same
+/// network namespace.
+std::string host_identity() {
+  std::string boot;
+  std::getline(std::ifstream{"/proc/sys/kernel/random/boot_id"}, boot);
+  std::array<char, 64> name_space{};
+  if (::readlink("/proc/self/ns/net", name_space.data(), name_space.size() - 1) < 0) name_space[0] = '\0';
+  return boot + " " + name_space.data();
+}
+
+std::vector<task_id> tasks_in_rank_order(const cluster_spec& cluster) {
+  std::vector<task_id> tasks{{"chief", 0}};
+  for (auto i = 0; i < static_cast<int>(cluster.worker.size()); ++i) tasks.push_back({"worker", i});
+  return tasks;
+}
+
+/// The chief may not be up yet.
+rendezvous_actor reach(caf::actor_system& system, const task_address& chief, duration limit) {
+  constexpr auto pause = std::chrono::milliseconds{50};
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  caf::scoped_actor self{system};
+  while (true) {
+    const auto found = system.middleman().remote_actor<rendezvous_actor>(chief.host, chief.port);
+    if (found) return *found;
+    if (std::chrono::steady_clock::now() > deadline)
+      throw unavailable_error{
+          status_of(found.error(), "connecting to " + to_string(chief))
+              .wrap(status_code::unavailable, fmt::format("the chief at {} is not reached; is it running, "
+                                                          "and was it started as part of a group?",
+                                                          to_string(chief)))};
+    self->receive(caf::after(pause) >> [] {});
+  }
+}
+
+}  // namespace
+
+struct process_group::implementation {
+  implementation(caf::actor_system& where, process_group_options chosen) : system(where), options(chosen) {}
+  implementation(const implementation&) = delete;
+  ~implementation() {
+    meeting = nullptr;
+    ear = nullptr;
+    stop_actors(system, std::move(actors), options.stop_limit);
+  }
+
+  caf::actor_system& system;
+  process_group_options options;
+  task_id task{"chief", 0};
+  std::string host = "localhost";
+  rendezvous_actor meeting;
+  participant_actor ear;
+  /// The rendezvous too, in the process that hosts it.
+  std::vector<caf::actor> actors;
+  std::shared_ptr<group_link> link = std::make_shared<group_link>();
+  group_roster roster{.generation = 1, .members = {{.task = {"chief", 0}}}, .token = {}};
+  std::vector<task_id> tasks{{"chief", 0}};
+  int rank = 0;
+  mutable int connections = 0;
+  std::vector<std::string> arguments;
+
+  void host_rendezvous(const task_config& config) {
+    rendezvous_options terms{.expected = tasks_in_rank_order(config.cluster),
+                             .gather_limit = options.start_limit,
+                             .fetch_limit = options.start_limit,
+                             .detection = options.detection};
+    meeting = system.spawn(rendezvous, std::move(terms));
+    actors.push_back(caf::actor_cast<caf::actor>(meeting));
+    const auto& address = config.cluster.address(task);
+    const auto published =
+        system.middleman().publish(meeting, address.port, listen_address(address.host).c_str(), true);
+    if (!published)
+      throw unavailable_error{fmt::format("{} can't listen on {}: {}; is another process using the port?",
+                                          to_string(task), to_string(address), system.render(published.error()))};
+  }
+
+  void gather(std::uint64_t last_generation) {
+    // The rendezvous keeps the limit; it may also be gone.
+    constexpr auto grace = std::chrono::seconds{2};
+    const auto wish = std::make_shared<gathering>();
+    wish->candidate = {.task = task, .generation = last_generation, .host_identity = host_identity(), .address = host};
+    wish->limit = options.start_limit + grace;
+    caf::anon_send(ear, gather_atom_v, wish);
+    wish->ended.wait_until(later(std::chrono::steady_clock::now(), wish->limit + grace), "the group to gather");
+    if (!wish->why.ok()) throw_status(wish->why);
+    enter(wish->roster);
+  }
+
+  void enter(const group_roster& formed) {
+    roster = formed;
+    tasks.clear();
+    for (const auto& each : roster.members) tasks.push_back(each.task);
+    rank = static_cast<int>(std::find(tasks.begin(), tasks.end(), task) - tasks.begin());
+    connections = 0;
+    link->enter(roster.generation);
+  }
+
+  bool on_one_host() const {
+    return std::all_of(roster.members.begin(), roster.members.end(),
+                       [&](const auto& each) { return each.host_identity == roster.members.front().host_identity; });
+  }
+};
+
+process_group::process_group(caf::actor_system& system) : implementation_(new implementation{system, {}}) {}
+
+process_group::process_group(caf::actor_system& system, const task_config& config, process_group_options options)
+    : implementation_(new implementation{system, options}) {
+  auto& self = *implementation_;
+  self.task = config.task;
+  if (config.task.job == "ps" || !config.cluster.ps.empty())
+    throw invalid_argument_error{
+        "a group of processes in step has no parameter servers: start it with --ps 0, or without \"ps\" in TF_CONFIG"};
+  if (!system.has_middleman())
+    throw failed_precondition_error{
+        "a group of processes needs CAF's middleman: call load<caf::io::middleman>() in the constructor of the actor "
+        "system's config"};
+  options.detection.check();
+  self.host = config.cluster.address(config.task).host;
+  if (config.task.job == "chief")
+    self.host_rendezvous(config);
+  else
+    self.meeting = reach(system, config.cluster.address({"chief", 0}), options.start_limit);
+  self.ear = system.spawn(
+      participant, participant_options{.host = self.meeting,
+                                       .on_broken = [link = self.link](std::uint64_t generation, const status& why) {
+                                         link->break_off(generation, why);
+                                       }});
+  self.actors.push_back(caf::actor_cast<caf::actor>(self.ear));
+  self.gather(0);
+}
+
+process_group::~process_group() = default;
+
+int process_group::rank() const { return implementation_->rank; }
+int process_group::size() const { return static_cast<int>(implementation_->tasks.size()); }
+const std::vector<task_id>& process_group::tasks() const { return implementation_->tasks; }
+const task_id& process_group::task() const { return implementation_->task; }
+std::uint64_t process_group::generation() const { return implementation_->roster.generation; }
+std::optional<status> process_group::broken() const { return implementation_->link->broken(); }
+const std::vector<std::string>& process_group::arguments() const { return implementation_->arguments; }
+void process_group::set_arguments(std::vector<std::string> arguments) {
+  implementation_->arguments = std::move(arguments);
+}
+caf::actor_system& process_group::system() const { return implementation_->system; }
+
+std::shared_ptr<communicator> process_group::communicator_of_processes() const {
+  const auto& self = *implementation_;
+  if (size() == 1) return nullptr;
+  const auto name = fmt::format("troupe-{}-{}", self.roster.token, self.connections++);
+  std::shared_ptr<communicator> made;
+  if (self.on_one_host()) {
+    made = make_shared_memory_communicator(name, rank(), size(), self.options.start_limit);
+  } else {
+    rendezvous_words words{self.system, self.meeting, generation(), name + "/", self.options.start_limit};
+    made = make_gloo_communicator(words, self.host, rank(), size(), self.options.start_limit);
+  }
+  self.link->add(made);
+  return made;
+}
+
+void process_group::rebuild() {
+  auto& self = *implementation_;
+  if (!self.meeting) return;
+  self.gather(generation());
+}
+
+}  // namespace troupe

@@ -1,0 +1,28 @@
+#include <troupe/runtime/remote_value.hpp>
+
+#include <fmt/format.h>
+
+namespace troupe {
+
+const closure& remote_value_base::checked() const {
+  if (!closure_) throw failed_precondition_error{"this remote value is empty: only schedule() makes one that can end"};
+  return *closure_;
+}
+
+const value& remote_value_base::await(duration limit) const {
+  const auto& scheduled = checked();
+  if (!scheduled.wait_for(limit))
+    throw deadline_exceeded_error{fmt::format("the remote value of {} was not ready within {} ms",
+                                              to_string(scheduled.function),
+                                              std::chrono::duration_cast<std::chrono::milliseconds>(limit).count())};
+  if (!scheduled.end_status().ok()) throw_status(scheduled.end_status());
+  return scheduled.result();
+}
+
+/// The coordinator ends the closure at its limit; the grace is for limits that it keeps less exactly.
+duration remote_value_base::longest_wait() const {
+  constexpr auto grace = std::chrono::seconds{15};
+  return checked().options.limit + grace;
+}
+
+}  // namespace troupe

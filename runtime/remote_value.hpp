@@ -1,0 +1,109 @@
+// The result of a scheduled closure, available later.
+//
+// A remote value is a small handle; copies share the result. It never hangs: a closure ends within its own limit
+// (schedule_options::limit), whatever happens to its worker. Threads wait with `fetch`, `get` or `wait_for`; an
+// event-based actor, which must not block, uses `then` or asks `handle()`.
+//
+// Semantics: seed RemoteValue; semantics.md 1.1, 2.3. The reference's `fetch` (host copy) and `get` (local tensors)
+// differ here only in ownership: `fetch` returns a copy, `get` a reference to the one decoded object.
+#pragma once
+
+#include <troupe/actors/closure.hpp>
+#include <troupe/actors/fault.hpp>
+#include <troupe/actors/interfaces.hpp>
+#include <troupe/runtime/value_promise.hpp>
+
+#include <caf/actor_system.hpp>
+#include <caf/send.hpp>
+
+#include <chrono>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace troupe {
+
+using remote_value_state = closure::readiness;
+
+/// What is the same for all types. Thread-safe, except that one handle must not be assigned while it is used.
+class remote_value_base {
+ public:
+  remote_value_base() = default;
+  remote_value_base(std::shared_ptr<closure> scheduled, coordinator_actor coordinator, caf::actor_system& system)
+      : closure_(std::move(scheduled)), coordinator_(std::move(coordinator)), system_(&system) {}
+
+  /// not_ready; ready (a value or an error); aborted (cancelled: schedule it again if it is needed).
+  remote_value_state state() const { return checked().state(); }
+  /// Waits at most this long. False: not ready yet.
+  bool wait_for(duration limit) const { return checked().wait_for(limit); }
+  /// The closure is not wanted any more: the value becomes aborted, and a worker that runs it is told to stop.
+  void cancel() const { caf::anon_send(coordinator_, cancel_atom_v, closure_); }
+  /// An actor that answers `find_atom` with the value, or with the error, as soon as there is one.
+  value_promise_actor handle() const { return spawn_value_promise(*system_, closure_); }
+
+  const std::shared_ptr<closure>& scheduled() const { return closure_; }
+
+ protected:
+  const closure& checked() const;
+  /// Waits for the end. @throws what the closure failed with; deadline_exceeded_error after `limit`.
+  const value& await(duration limit) const;
+  duration longest_wait() const;
+
+ private:
+  std::shared_ptr<closure> closure_;
+  coordinator_actor coordinator_;
+  caf::actor_system* system_ = nullptr;
+};
+
+/// A T that a closure will return; T is void for a closure that returns nothing.
+template <class T>
+class remote_value : public remote_value_base {
+ public:
+  using value_type = T;
+  using remote_value_base::remote_value_base;
+
+  /// Waits for the result and returns a copy.
+  /// @throws cancelled_error if the closure was cancelled, the closure's own error if it failed, and
+  ///         deadline_exceeded_error if `limit` passes first (the closure goes on).
+  T fetch() const { return fetch(longest_wait()); }
+  T fetch(duration limit) const {
+    const auto& result = await(limit);
+    if constexpr (!std::is_void_v<T>) return *result.template get<T>();
+  }
+
+  /// The same without a copy: the reference is valid as long as this handle.
+  std::add_lvalue_reference_t<std::add_const_t<T>> get() const { return get(longest_wait()); }
+  std::add_lvalue_reference_t<std::add_const_t<T>> get(duration limit) const {
+    const auto& result = await(limit);
+    if constexpr (!std::is_void_v<T>) {
+      if (!decoded_) decoded_ = result.template get<T>();
+      return *std::static_pointer_cast<const T>(decoded_);
+    }
+  }
+
+  /// For event-based actors: calls `on_value(const T&)` (or `on_value()`) or `on_error(const status&)` in `self`, once.
+  template <class Self, class OnValue, class OnError>
+  void then(Self* self, OnValue on_value, OnError on_error) const {
+    self->request(handle(), std::chrono::duration_cast<std::chrono::milliseconds>(longest_wait()), find_atom_v)
+        .then(
+            [on_value = std::move(on_value), on_error](wire<value>& result) mutable {
+              if constexpr (std::is_void_v<T>) {
+                on_value();
+              } else {
+                std::shared_ptr<const T> decoded;
+                try {
+                  decoded = result->template get<T>();
+                } catch (const error& failed) {
+                  return on_error(failed.get_status());
+                }
+                on_value(*decoded);
+              }
+            },
+            [on_error = std::move(on_error)](caf::error& failed) mutable { on_error(status_of(failed)); });
+  }
+
+ private:
+  mutable std::shared_ptr<const void> decoded_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,185 @@
+#include <troupe/runtime/simulation_implementation.hpp>
+
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+namespace troupe {
+
+namespace {
+
+void check_pair(const simulation& self, const task_id& a, const task_id& b) {
+  // Looking names a task that is not there.
+  self.running(a);
+  self.running(b);
+  if (a == b) throw invalid_argument_error{fmt::format("a link is between two tasks, but both are {}", to_string(a))};
+}
+
+}  // namespace
+
+simulation::simulation(simulation_options options) : implementation_(new implementation{options}) {
+  const auto& size = options.size;
+  if (size.workers < 0 || size.servers < 0 || size.workers + size.servers >= static_cast<int>(processes_max))
+    throw invalid_argument_error{
+        fmt::format("a simulation of {} workers and {} servers cannot be: it has at most {} tasks", size.workers,
+                    size.servers, processes_max)};
+  if (options.latency_min < duration::zero() || options.latency_max < options.latency_min)
+    throw invalid_argument_error{"a simulation's latency_min must be at least 0 and at most latency_max"};
+  options.cluster.detection.check();
+  auto& self = *implementation_;
+  const auto add = [&](const std::string& job, int count) {
+    for (int i = 0; i < count; ++i) self.addresses[{job, i}] = {fmt::format("{}-{}", job, i), 1};
+  };
+  add("chief", 1);
+  add("ps", size.servers);
+  add("worker", size.workers);
+  for (const auto& [task, _] : self.addresses) self.start(task);
+}
+
+simulation::~simulation() {
+  for (const auto& task : tasks())
+    if (running(task)) implementation_->stop(task);
+}
+
+// --- time -----------------------------------------------------------------------------------------------------------
+
+duration simulation::now() const { return implementation_->elapsed(); }
+std::uint64_t simulation::steps() const { return implementation_->steps; }
+
+bool simulation::step() {
+  auto& self = *implementation_;
+  while (!self.step_now()) {
+    const auto next = self.next_time();
+    if (next == never) return false;
+    self.set_time(next);
+  }
+  return true;
+}
+
+void simulation::run() {
+  while (implementation_->step_now()) {
+  }
+}
+
+bool simulation::run_until(const std::function<bool()>& condition, duration limit) {
+  auto& self = *implementation_;
+  const auto last = later(self.now, limit);
+  while (!condition()) {
+    if (self.step_now()) continue;
+    const auto next = self.next_time();
+    if (next == never && last == never) return false;
+    if (next <= last) {
+      self.set_time(next);
+      continue;
+    }
+    self.set_time(last);
+    return false;
+  }
+  return true;
+}
+
+void simulation::advance(duration by) {
+  run_until([] { return false; }, by);
+}
+
+void simulation::run_until_ready(duration limit) {
+  const auto ready = [this] {
+    for (const auto& task : tasks())
+      if (task != chief_task && running(task) && !present(task)) return false;
+    return true;
+  };
+  if (run_until(ready, limit)) return;
+  std::string missing;
+  for (const auto& task : tasks())
+    if (task != chief_task && running(task) && !present(task)) missing += " " + to_string(task);
+  throw deadline_exceeded_error{fmt::format("these tasks run but the chief did not take them in within {} ms:{}",
+                                            std::chrono::duration_cast<std::chrono::milliseconds>(limit).count(),
+                                            missing)};
+}
+
+// --- failures -------------------------------------------------------------------------------------------------------
+
+void simulation::freeze(const task_id& task) {
+  auto& node = implementation_->node(task);
+  if (node.frozen) throw failed_precondition_error{to_string(task) + " is frozen already"};
+  implementation_->note("freeze " + to_string(task));
+  node.frozen = true;
+}
+
+void simulation::thaw(const task_id& task) {
+  auto& node = implementation_->node(task);
+  if (!node.frozen) throw failed_precondition_error{to_string(task) + " is not frozen"};
+  implementation_->note("thaw " + to_string(task));
+  node.frozen = false;
+  node.set_time(implementation_->now);
+}
+
+void simulation::kill(const task_id& task) {
+  implementation_->node(task);
+  implementation_->note("kill " + to_string(task));
+  implementation_->stop(task);
+}
+
+void simulation::restart(const task_id& task) {
+  if (running(task)) throw failed_precondition_error{to_string(task) + " runs: kill it first"};
+  implementation_->note("restart " + to_string(task));
+  implementation_->start(task);
+}
+
+void simulation::cut(const task_id& a, const task_id& b) {
+  check_pair(*this, a, b);
+  implementation_->note(fmt::format("cut {} {}", to_string(a), to_string(b)));
+  implementation_->network.cut(a, b);
+}
+
+void simulation::heal(const task_id& a, const task_id& b) {
+  check_pair(*this, a, b);
+  implementation_->note(fmt::format("heal {} {}", to_string(a), to_string(b)));
+  implementation_->network.heal(a, b);
+}
+
+void simulation::break_link(const task_id& a, const task_id& b) {
+  check_pair(*this, a, b);
+  implementation_->note(fmt::format("break {} {}", to_string(a), to_string(b)));
+  implementation_->network.break_links(a, b, implementation_->now);
+}
+
+// --- who is there ---------------------------------------------------------------------------------------------------
+
+std::vector<task_id> simulation::tasks() const {
+  std::vector<task_id> result;
+  for (const auto& [task, _] : implementation_->addresses) result.push_back(task);
+  return result;
+}
+
+bool simulation::running(const task_id& task) const {
+  implementation_->check_known(task);
+  return implementation_->nodes.contains(task);
+}
+
+bool simulation::frozen(const task_id& task) const { return implementation_->node(task).frozen; }
+
+bool simulation::present(const task_id& task) const {
+  implementation_->check_known(task);
+  const auto found = implementation_->present.find(task);
+  return found != implementation_->present.end() && found->second;
+}
+
+std::optional<member_end> simulation::end_of(const task_id& task) const {
+  implementation_->check_known(task);
+  const auto found = implementation_->ends.find(task);
+  if (found == implementation_->ends.end()) return std::nullopt;
+  return found->second;
+}
+
+caf::actor_system& simulation::system(const task_id& task) { return implementation_->node(task).system(); }
+void simulation::keep(const task_id& task, caf::actor handle) { implementation_->node(task).keep(std::move(handle)); }
+
+const coordinator_actor& simulation::coordinator() const { return implementation_->running_chief().coordinator; }
+const membership_actor& simulation::membership() const { return implementation_->running_chief().membership; }
+const client_actor& simulation::client() const { return implementation_->running_chief().client; }
+const event_bus_actor& simulation::events() const { return implementation_->running_chief().events; }
+
+const std::vector<simulation::occurrence>& simulation::occurrences() const { return implementation_->occurrences; }
+const std::vector<std::string>& simulation::trace() const { return implementation_->trace; }
+
+}  // namespace troupe

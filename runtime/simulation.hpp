@@ -1,0 +1,241 @@
+// A whole cluster in one thread and in virtual time, to prove what a distributed program does when machines fail.
+//
+//   simulation cluster{{.seed = 7, .size = {.workers = 3, .servers = 1}}};
+//   cluster.run_until_ready();
+//   auto answer = cluster.schedule([](int x) { sleep_in_closure(1s); return x + 1; }, 41);
+//   cluster.advance(200ms);
+//   cluster.kill({"worker", 0});
+//   BOOST_TEST(cluster.fetch(answer) == 42);
+//
+// Each task (chief, workers, parameter servers) is a node with an actor system of its own; the actors, the codec and
+// CAF's own protocol between nodes are the real ones. Only scheduler, clock and network are simulated: the seed decides
+// which of all messages that could be handled next is the next one, how long each takes on its way, and what of it is
+// lost when a process dies. Time without messages costs nothing, and nothing here ever blocks.
+//
+// S-1 The same seed and the same calls give the same events at the same times: `trace` can be compared line by line.
+//
+// All calls belong to one thread, outside of closures and actors. Handles, variables and remote values that come from a
+// simulation must not outlive it. Large tensors travel inside their messages, since no bulk transport is installed.
+#pragma once
+
+#include <troupe/actors/member.hpp>
+#include <troupe/runtime/closure_arguments.hpp>
+#include <troupe/runtime/cluster.hpp>
+#include <troupe/runtime/variable.hpp>
+
+#include <caf/event_based_actor.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+struct simulation_options {
+  std::uint64_t seed = 1;
+  local_cluster size;
+  cluster_options cluster;
+  /// How long bytes are under way between two nodes.
+  duration latency_min = std::chrono::microseconds{50};
+  duration latency_max = std::chrono::microseconds{200};
+  /// So many steps without any passing of time are a livelock, which is reported as `internal_error`.
+  std::size_t steps_per_instant_max = 1'000'000;
+};
+
+/// Inside a closure of a simulation, or of any worker: lets other closures of this worker run meanwhile.
+/// @throws cancelled_error when the closure is cancelled; failed_precondition_error outside of closures.
+void sleep_in_closure(duration by);
+
+/// What an actor will answer. Copies share it.
+template <class T>
+class eventual {
+ public:
+  struct content {
+    bool ended = false;
+    status problem;
+    std::optional<T> value;
+    void end(status why) {
+      if (!std::exchange(ended, true)) problem = std::move(why);
+    }
+  };
+
+  explicit eventual(std::shared_ptr<content> shared) : shared_(std::move(shared)) {}
+  bool ended() const { return shared_->ended; }
+  /// Why there is no value; ok if there is one, or nothing yet.
+  const status& problem() const { return shared_->problem; }
+  /// Only if it has ended without a problem.
+  const T& operator*() const { return shared_->value.value(); }
+  const T* operator->() const { return &**this; }
+
+ private:
+  std::shared_ptr<content> shared_;
+};
+
+class simulation {
+ public:
+  /// @throws invalid_argument_error for sizes, latencies or detection limits that cannot be.
+  explicit simulation(simulation_options options = {});
+  ~simulation();
+  simulation(const simulation&) = delete;
+
+  // --- time ---
+
+  /// Since the simulation's start.
+  duration now() const;
+  /// One message, one timeout or one arrival; time passes when nothing is due. False when nothing will ever happen.
+  bool step();
+  std::uint64_t steps() const;
+  /// Everything that can happen without any passing of time.
+  void run();
+  void advance(duration by);
+  /// Goes on until the condition holds, which is looked at after each step. False if it does not within `limit`.
+  bool run_until(const std::function<bool()>& condition, duration limit);
+  /// Until the chief has taken in every task that runs. @throws deadline_exceeded_error that names the missing ones.
+  void run_until_ready(duration limit = std::chrono::seconds{10});
+
+  // --- failures ---
+  // @throws invalid_argument_error for an unknown task, failed_precondition_error when it is in no state for that.
+
+  /// The process stops in the middle of everything, as by SIGSTOP: nobody is told.
+  void freeze(const task_id& task);
+  void thaw(const task_id& task);
+  /// The process ends at once, as by SIGKILL: its peers' connections break. What was under way may be lost.
+  void kill(const task_id& task);
+  /// A killed or ended task starts again at the same address, as a new incarnation.
+  void restart(const task_id& task);
+  /// Nothing passes between the two until `heal`, and nobody is told; then everything that waited arrives.
+  void cut(const task_id& a, const task_id& b);
+  void heal(const task_id& a, const task_id& b);
+  /// Connections between the two are lost, although both live; dialling again works at once.
+  void break_link(const task_id& a, const task_id& b);
+
+  // --- who is there ---
+
+  std::vector<task_id> tasks() const;
+  bool running(const task_id& task) const;
+  bool frozen(const task_id& task) const;
+  /// Whether the chief has it in its view.
+  bool present(const task_id& task) const;
+  /// How the task's part in the cluster ended, last time: it was retired, or its chief was lost. Its process then ends.
+  std::optional<member_end> end_of(const task_id& task) const;
+
+  // --- the chief's program ---
+
+  /// As cluster_coordinator::schedule, but never waits or throws earlier errors: see `error_pending` and `join`.
+  template <class F, class... Arguments>
+  requires(!std::is_same_v<std::decay_t<F>, schedule_options>) auto schedule(F, Arguments&&... arguments) {
+    return schedule_packed<std::decay_t<F>>(schedule_options{}, std::forward<Arguments>(arguments)...);
+  }
+  template <class F, class... Arguments>
+  auto schedule(const schedule_options& options, F, Arguments&&... arguments) {
+    return schedule_packed<std::decay_t<F>>(options, std::forward<Arguments>(arguments)...);
+  }
+  /// The next schedule, join or done of a real program would throw.
+  bool error_pending() const;
+  /// Ends when every closure has; the first error of any of them is its problem.
+  eventual<caf::ok_atom> join();
+  /// Whether every closure has ended; an error that is pending is its problem.
+  eventual<bool> done();
+  /// Goes on until the value is there. @throws its error; deadline_exceeded_error after `limit`.
+  template <class T>
+  T fetch(const remote_value<T>& from, duration limit = std::chrono::minutes{1}) {
+    run_until_ended(*from.scheduled(), limit);
+    return from.fetch(duration::zero());
+  }
+  /// As cluster_coordinator::create_per_worker_values.
+  template <class F, class... Arguments>
+  auto create_per_worker_values(F, Arguments&&... arguments) {
+    using packing = detail::packing_for<std::decay_t<F>, Arguments...>;
+    return per_worker_values<typename packing::result>{
+        create_resource(packing::pack(std::forward<Arguments>(arguments)...))};
+  }
+
+  /// Makes a variable on one server; goes on until it is there. @throws what the server answers.
+  tensor_variable make_variable(std::string name, const tensor& initial, int server = 0);
+  template <element T>
+  variable<T> make_variable(std::string name, T initial, int server = 0) {
+    const auto made = make_variable(std::move(name), tensor::scalar<T>(initial), server);
+    return {made.shared_record(), made.client()};
+  }
+  /// Starts an operation of the chief's own program. It has ended when its `missing` is 0.
+  std::shared_ptr<operation_group> start(planned_operation plan, duration limit = std::chrono::seconds{30});
+  /// Reads; goes on until the answer is there. @throws the operation's error.
+  tensor read(const tensor_variable& from, duration limit = std::chrono::seconds{30});
+  template <element T>
+  T read(const variable<T>& from, duration limit = std::chrono::seconds{30}) {
+    return read(from.as_tensor(), limit).template item<T>();
+  }
+
+  /// Ends all members in order.
+  eventual<caf::ok_atom> retire(const status& why = {});
+
+  // --- actors ---
+  // @throws failed_precondition_error while the task does not run.
+
+  caf::actor_system& system(const task_id& task);
+  /// Spawns an actor of the application's own on a node; it ends with the node.
+  template <class... Ts>
+  auto spawn(const task_id& task, Ts&&... arguments) {
+    auto handle = system(task).spawn(std::forward<Ts>(arguments)...);
+    keep(task, caf::actor_cast<caf::actor>(handle));
+    return handle;
+  }
+  /// Asks an actor, from the chief's node.
+  template <class T, class Handle, class... Ts>
+  eventual<T> ask(const Handle& whom, duration limit, Ts... question) {
+    const auto content = std::make_shared<typename eventual<T>::content>();
+    // Ends the answer if the asking actor ends first, with its node.
+    const std::shared_ptr<void> guard{nullptr, [content](void*) {
+                                        content->end({status_code::cancelled, "the node that asked has ended"});
+                                      }};
+    spawn({"chief", 0}, [=](caf::event_based_actor* self) {
+      self->request(whom, limit, question...)
+          .then(
+              [content, guard](T& answer) {
+                content->value = std::move(answer);
+                content->end({});
+              },
+              [content, guard](caf::error& failed) { content->end(status_of(failed)); });
+    });
+    return eventual<T>{content};
+  }
+
+  /// The task's member actor, over the chief's link; goes on until it is reached. @throws why it can't be.
+  member_actor reach(const task_id& task);
+  const coordinator_actor& coordinator() const;
+  const membership_actor& membership() const;
+  const client_actor& client() const;
+  const event_bus_actor& events() const;
+
+  // --- what happened ---
+
+  struct occurrence {
+    duration at{};
+    event what;
+  };
+  /// All events of the chief's event bus.
+  const std::vector<occurrence>& occurrences() const;
+  /// The same as lines of text, with the failures that this object was told to cause.
+  const std::vector<std::string>& trace() const;
+
+ private:
+  template <class F, class... Arguments>
+  auto schedule_packed(const schedule_options& options, Arguments&&... arguments) {
+    using packing = detail::packing_for<F, Arguments...>;
+    using result = typename packing::result;
+    auto scheduled = enqueue(packing::pack(std::forward<Arguments>(arguments)...), options);
+    return remote_value<result>{std::move(scheduled), coordinator(), system({"chief", 0})};
+  }
+  std::shared_ptr<closure> enqueue(detail::packed_closure packed, schedule_options options);
+  void run_until_ended(const closure& scheduled, duration limit);
+  std::shared_ptr<per_worker_resource> create_resource(detail::packed_closure packed);
+  void keep(const task_id& task, caf::actor handle);
+
+  struct implementation;
+  std::unique_ptr<implementation> implementation_;
+};
+
+}  // namespace troupe
