@@ -1,0 +1,40 @@
+// What `troupe bench` can measure: every bench gives its cases here, the command runs them.
+#pragma once
+
+#include "bench_harness.hpp"
+
+#include <troupe/runtime/cluster.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace troupe::tools {
+
+/// Where the members of a case's cluster live.
+enum class placement_of_members { in_process, processes };
+
+struct bench_case {
+  std::string bench;
+  std::string name;
+  /// One line for --help.
+  std::string summary;
+  placement_of_members where = placement_of_members::in_process;
+  local_cluster size = {.workers = 2, .servers = 1};
+  /// Runs as the program of the cluster's chief. Throws what cannot be measured.
+  std::function<std::vector<figure>(const measuring_plan&, cluster&)> measure;
+  cluster_options options = {};
+};
+
+std::vector<bench_case> schedule_cases();
+std::vector<bench_case> call_cases();
+std::vector<bench_case> variables_cases();
+std::vector<bench_case> transfer_cases();
+std::vector<bench_case> memory_cases();
+std::vector<bench_case> training_cases();
+std::vector<bench_case> all_reduce_cases();
+std::vector<bench_case> all_reduce_process_cases();
+std::vector<bench_case> replica_cases();
+std::vector<bench_case> gpu_cases();
+
+}  // namespace troupe::tools

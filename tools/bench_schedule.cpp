@@ -1,0 +1,85 @@
+// How many closures per second, and what each costs the coordinator as the number of workers grows.
+#include "bench_caf_reference.hpp"
+#include "bench_case.hpp"
+#include "bench_coordinator_cost.hpp"
+
+#include <troupe/runtime/cluster_coordinator.hpp>
+
+#include <fmt/format.h>
+
+namespace troupe::tools {
+
+namespace {
+
+constexpr std::int64_t round_closures = 50'000;
+constexpr std::int64_t cost_closures = 100'000;
+
+/// No-op closures per second, from the first schedule to the end of join.
+measurement scheduling(cluster& cluster) {
+  cluster_coordinator coordinator{parameter_server_strategy{cluster}};
+  return [coordinator](std::chrono::nanoseconds slice) mutable {
+    return items_per_second(slice, round_closures, [&] {
+      for (std::int64_t i = 0; i < round_closures; ++i) coordinator.schedule([] {});
+      coordinator.join();
+    });
+  };
+}
+
+std::vector<figure> in_process(const measuring_plan& plan, cluster& cluster) {
+  auto& system = cluster.system();
+  std::vector<caf::actor> echoes;
+  for (int i = 0; i < cluster.worker_count(); ++i) echoes.push_back(system.spawn(caf_echo));
+  auto row = compare(plan, {"1/s"}, scheduling(cluster), "raw CAF, pipelined requests",
+                     [&](std::chrono::nanoseconds slice) { return pipelined_requests(system, echoes, slice); });
+  for (const auto& echo : echoes) caf::anon_send_exit(echo, caf::exit_reason::user_shutdown);
+  return {row};
+}
+
+std::vector<figure> processes(const measuring_plan& plan, cluster& cluster) {
+  auto& system = cluster.system();
+  std::vector<caf_reference_process> references;
+  std::vector<caf::actor> echoes;
+  for (int i = 0; i < cluster.worker_count(); ++i) echoes.push_back(references.emplace_back(system).handle());
+  return {compare(plan, {"1/s"}, scheduling(cluster), "raw CAF, pipelined requests",
+                  [&](std::chrono::nanoseconds slice) { return pipelined_requests(system, echoes, slice); })};
+}
+
+/// The coordinator's own time per closure, with `workers` simulated ones.
+measurement cost(int workers) {
+  return [world = std::make_shared<coordinator_world>(workers)](std::chrono::nanoseconds slice) {
+    std::vector<double> costs;
+    const auto end = std::chrono::steady_clock::now() + slice;
+    do costs.push_back(world->cost_ns(cost_closures));
+    while (std::chrono::steady_clock::now() < end);
+    return percentile_of(costs, 0.5);
+  };
+}
+
+bench_case with_workers(int workers) {
+  return {.bench = "schedule",
+          .name = fmt::format("workers-{}", workers),
+          .summary = fmt::format("the coordinator's CPU time per closure with {} simulated workers", workers),
+          .size = {.workers = 1, .servers = 1},
+          .measure = [workers](const measuring_plan& plan, cluster&) {
+            return std::vector{compare(plan, {"ns", better::lower}, cost(workers), "2 workers", cost(2))};
+          }};
+}
+
+}  // namespace
+
+std::vector<bench_case> schedule_cases() {
+  return {{.bench = "schedule",
+           .name = "in-process",
+           .summary = "no-op closures per second, schedule to join, 2 workers in this process",
+           .measure = in_process},
+          {.bench = "schedule",
+           .name = "processes",
+           .summary = "the same with 2 worker processes",
+           .where = placement_of_members::processes,
+           .measure = processes},
+          with_workers(2),
+          with_workers(64),
+          with_workers(1000)};
+}
+
+}  // namespace troupe::tools

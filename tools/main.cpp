@@ -1,0 +1,35 @@
+// The `troupe` command. Each subcommand registers itself from a file of its own; its callback sets the exit code.
+#include "bench_command.hpp"
+#include "run_command.hpp"
+
+#include <troupe/device/error.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+constexpr auto exit_usage = 2;
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Runs and measures programs that are built with troupe.", "troupe"};
+  app.set_version_flag("--version", TROUPE_VERSION);
+  app.require_subcommand(1);
+  auto exit_code = EXIT_SUCCESS;
+  troupe::tools::add_run_command(app, exit_code);
+  troupe::tools::add_bench_command(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? EXIT_SUCCESS : exit_usage;
+  } catch (const troupe::error& e) {
+    fmt::print(stderr, "troupe: {}\n", e.message());
+    return EXIT_FAILURE;
+  }
+  return exit_code;
+}
