@@ -1,0 +1,139 @@
+// What a device computes, against what the host computes: equal bit for bit, but for which NaN a NaN is.
+#include "test_devices.hpp"
+
+#include <troupe/device/elementwise.hpp>
+#include <troupe/device/error.hpp>
+#include <troupe/device/numeric.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+constexpr auto dtypes = {dtype::float32, dtype::float64, dtype::float16, dtype::bfloat16, dtype::int8,
+                         dtype::int16,   dtype::int32,   dtype::int64,   dtype::uint8};
+
+// Values of all signs and sizes, with infinities and NaN where the dtype has them.
+tensor values_of(dtype type, double shift) {
+  constexpr auto count = 1003;
+  auto x = tensor::uninitialised(dtype::float64, {count});
+  const auto elements = x.mutable_values<double>();
+  for (auto i = 0; i < count; ++i) elements[static_cast<std::size_t>(i)] = (i - 500) * 0.37 + shift;
+  elements[0] = std::numeric_limits<double>::infinity();
+  elements[1] = std::numeric_limits<double>::quiet_NaN();
+  elements[2] = 1e-40;
+  elements[3] = -1e30;
+  return cast(x, type);
+}
+
+bool is_same(const tensor& computed, const tensor& expected) {
+  return visit_dtype(expected.get_dtype(), [&]<class T>(std::type_identity<T>) {
+    const auto left = computed.values<T>();
+    const auto right = expected.values<T>();
+    return std::ranges::equal(left, right, [](const T& a, const T& b) {
+      if constexpr (std::is_same_v<T, bool>) {
+        return a == b;
+      } else {
+        const auto x = numeric::widen(a);
+        const auto y = numeric::widen(b);
+        return (x != x && y != y) || std::memcmp(&x, &y, sizeof x) == 0;
+      }
+    });
+  });
+}
+
+using operation = std::function<void(tensor& target, const tensor& x)>;
+
+void check_same_as_on_host(const std::string& name, dtype type, const operation& apply, const tensor& x) {
+  auto expected = values_of(type, 0.5);
+  auto computed = expected.copy_to(test_device());
+  apply(expected, x);
+  apply(computed, x.copy_to(test_device()));
+  BOOST_TEST_CONTEXT(name << " of " << to_string(type)) { BOOST_TEST(is_same(computed.copy_to("CPU:0"), expected)); }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(arithmetic_on_a_device_gives_the_bits_of_the_host) {
+  const std::vector<std::pair<std::string, operation>> operations{
+      {"add", add_in_place},
+      {"subtract", subtract_in_place},
+      {"multiply", multiply_in_place},
+      {"minimum", minimum_in_place},
+      {"maximum", maximum_in_place},
+      {"scale", [](tensor& target, const tensor&) { scale_in_place(target, 0.3); }},
+      {"fill", [](tensor& target, const tensor&) { fill(target, 3.7); }}};
+  for (const auto& [name, apply] : operations) {
+    for (const auto type : dtypes) {
+      check_same_as_on_host(name, type, apply, values_of(type, -2.25));
+      check_same_as_on_host(name + " with a scalar", type, apply, cast(tensor::scalar(2.5), type));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(floating_arithmetic_on_a_device_gives_the_bits_of_the_host) {
+  for (const auto type : {dtype::float32, dtype::float64, dtype::float16, dtype::bfloat16}) {
+    check_same_as_on_host("divide", type, divide_in_place, values_of(type, -2.25));
+    check_same_as_on_host(
+        "axpy", type, [](tensor& target, const tensor& x) { axpy_in_place(target, 1.7, x); }, values_of(type, -2.25));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_cast_on_a_device_gives_the_bits_of_the_host) {
+  std::vector<dtype> all{dtypes};
+  all.push_back(dtype::boolean);
+  for (const auto from : all) {
+    const auto x = values_of(from, 0.5);
+    for (const auto to : all) {
+      BOOST_TEST_CONTEXT(to_string(from) << " to " << to_string(to)) {
+        BOOST_TEST(is_same(cast(x.copy_to(test_device()), to).copy_to("CPU:0"), cast(x, to)));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_tensor_on_a_device_is_combined_with_itself) {
+  auto expected = values_of(dtype::float32, 0.5);
+  auto computed = expected.copy_to(test_device());
+  add_in_place(expected, expected);
+  add_in_place(computed, computed);
+  BOOST_TEST(is_same(computed.copy_to("CPU:0"), expected));
+}
+
+BOOST_AUTO_TEST_CASE(errors_come_before_anything_is_written) {
+  auto x = tensor::zeros(dtype::float32, {3}, test_device());
+  const auto longer = tensor::zeros(dtype::float32, {4}, test_device());
+  const auto whole = tensor::zeros(dtype::int32, {3}, test_device());
+  auto yes = tensor::zeros(dtype::boolean, {3}, test_device());
+  BOOST_CHECK_THROW(add_in_place(x, longer), invalid_argument_error);
+  BOOST_CHECK_THROW(add_in_place(x, whole), invalid_argument_error);
+  BOOST_CHECK_THROW(scale_in_place(yes, 2), invalid_argument_error);
+  BOOST_TEST(x.copy_to("CPU:0").bitwise_equal(tensor::zeros(dtype::float32, {3})));
+}
+
+BOOST_AUTO_TEST_CASE(operands_on_different_devices_are_refused_with_both_names) {
+  if (!tests_gpus()) return;
+  auto x = tensor::zeros(dtype::float32, {3}, test_device());
+  const auto names_both = [](const failed_precondition_error& e) {
+    return e.message().find("CPU:0") != std::string::npos && e.message().find(test_device()) != std::string::npos;
+  };
+  BOOST_CHECK_EXCEPTION(add_in_place(x, tensor::zeros(dtype::float32, {3})), failed_precondition_error, names_both);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_gpu_has_no_kernel_for_says_so) {
+  if (!tests_gpus()) return;
+  auto x = tensor::zeros(dtype::int32, {3}, test_device());
+  const std::vector<std::int64_t> indices{0, 2};
+  BOOST_CHECK_THROW(divide_in_place(x, x), unimplemented_error);
+  BOOST_CHECK_THROW(gather_rows(x, indices), unimplemented_error);
+}
+
+}  // namespace troupe

@@ -1,0 +1,20 @@
+// Says so, and leaves with the status that ctest takes for "skipped", when GPUs are asked for and there is none.
+#include "test_devices.hpp"
+
+#include <troupe/device/cuda_device.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdio>
+
+bool init_unit_test();  // Boost.Test defines it in the source that holds the test cases
+
+int main(int argc, char** argv) {
+  constexpr auto skipped = 77;  // SKIP_RETURN_CODE in TroupeTargets.cmake
+  if (troupe::tests_gpus() && troupe::cuda::physical_device_count() == 0) {
+    std::puts(troupe::cuda::is_built() ? "skipped: there is no CUDA device on this machine"
+                                       : "skipped: troupe was built without CUDA");
+    return skipped;
+  }
+  return boost::unit_test::unit_test_main(&init_unit_test, argc, argv);
+}

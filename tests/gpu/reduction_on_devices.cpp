@@ -1,0 +1,78 @@
+// Sums and means of a device against those of the host. The values are small integers, whose sums are exact in any
+// order.
+#include "test_devices.hpp"
+
+#include <troupe/device/elementwise.hpp>
+#include <troupe/device/error.hpp>
+#include <troupe/device/reduction.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+tensor small_integers(dtype type, const shape& extents) {
+  auto x = tensor::uninitialised(dtype::int32, extents);
+  auto next = std::int32_t{0};
+  for (auto& each : x.mutable_values<std::int32_t>()) each = next++ % 7;
+  return cast(x, type);
+}
+
+struct reduction_case {
+  shape extents;
+  reduction_axes axes;
+};
+
+// The shapes take every way through the kernels: one thread or one block per result, with and without chunks.
+std::vector<reduction_case> cases() {
+  return {{{}, reduction_axes::all()},
+          {{7}, reduction_axes::all()},
+          {{1'000'003}, reduction_axes::all()},
+          {{100'000, 3}, 0},
+          {{3, 100'000}, 1},
+          {{5000, 64}, 0},
+          {{64, 5000}, 1},
+          {{20, 30, 40}, 1},
+          {{20, 30, 40}, {0, 2}},
+          {{20, 30, 40}, {}},
+          {{0, 4}, 0},
+          {{4, 0}, 0}};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(sums_and_means_of_a_device_are_those_of_the_host) {
+  for (const auto type : {dtype::float32, dtype::float64, dtype::int8, dtype::int64, dtype::uint8}) {
+    for (const auto& [extents, axes] : cases()) {
+      BOOST_TEST_CONTEXT(to_string(type) << " " << extents.to_string()) {
+        const auto x = small_integers(type, extents);
+        const auto there = x.copy_to(test_device());
+        BOOST_TEST(reduce_sum(there, axes).copy_to("CPU:0").bitwise_equal(reduce_sum(x, axes)));
+        if (x.element_count() > 0) {
+          BOOST_TEST(reduce_mean(there, axes).copy_to("CPU:0").bitwise_equal(reduce_mean(x, axes)));
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(equal_inputs_give_equal_bits) {
+  auto x = tensor::uninitialised(dtype::float32, {1'000'003});
+  auto next = 0.0f;
+  for (auto& each : x.mutable_values<float>()) each = next += 0.1f;
+  const auto there = x.copy_to(test_device());
+  const auto first = reduce_sum(there).copy_to("CPU:0");
+  for (auto round = 0; round < 5; ++round) BOOST_TEST(reduce_sum(there).copy_to("CPU:0").bitwise_equal(first));
+}
+
+BOOST_AUTO_TEST_CASE(a_gpu_says_that_it_has_no_kernel_for_minimum_and_maximum) {
+  if (!tests_gpus()) return;
+  const auto x = tensor::zeros(dtype::float32, {3}, test_device());
+  BOOST_CHECK_THROW(reduce_min(x), unimplemented_error);
+  BOOST_CHECK_THROW(reduce_max(x), unimplemented_error);
+}
+
+}  // namespace troupe
