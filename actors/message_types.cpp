@@ -1,6 +1,7 @@
 #include <troupe/actors/fault.hpp>
 #include <troupe/actors/interfaces.hpp>
 #include <troupe/actors/message_types.hpp>
+#include <troupe/actors/rpc_messages.hpp>
 
 namespace troupe {
 
@@ -34,6 +35,15 @@ void add_troupe_types(caf::actor_system_config& config) {
   config.add_message_type<pingable_actor>("troupe.pingable");
   config.add_message_type<participant_actor>("troupe.participant");
   config.add_message_type<rendezvous_actor>("troupe.rendezvous");
+  config.add_message_type<wire<rpc::client_hello>>("troupe.rpc.client_hello");
+  config.add_message_type<wire<rpc::server_welcome>>("troupe.rpc.server_welcome");
+  config.add_message_type<wire<rpc::call_orders>>("troupe.rpc.call_orders");
+  config.add_message_type<wire<rpc::call_replies>>("troupe.rpc.call_replies");
+  config.add_message_type<wire<rpc::call_cancellations>>("troupe.rpc.call_cancellations");
+  config.add_message_type<rpc::reply_sink>("troupe.rpc.reply_sink");
+  config.add_message_type<rpc::executor_actor>("troupe.rpc.executor");
+  config.add_message_type<rpc::connection_actor>("troupe.rpc.connection");
+  config.add_message_type<rpc::door_actor>("troupe.rpc.door");
   config.add_error_category(fault_category, render_fault);
 }
 

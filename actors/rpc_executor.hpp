@@ -15,6 +15,7 @@
 #include <troupe/actors/fiber.hpp>
 #include <troupe/actors/rpc_admission.hpp>
 #include <troupe/actors/rpc_messages.hpp>
+#include <troupe/actors/rpc_reply_batches.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -33,10 +34,10 @@ struct executor_options {
   std::shared_ptr<admission> admitted;
   limits bounds;
   fiber_host::options fibers;
+  /// How long the executor starts calls before it looks at its mailbox.
+  duration turn_budget = std::chrono::milliseconds{1};
   /// How long tensors of a call may take to arrive.
   duration bulk_limit = std::chrono::seconds{60};
-  /// So many answers to one client leave in one message at most.
-  std::size_t replies_max = 128;
 };
 
 class executor_state {
@@ -44,49 +45,43 @@ class executor_state {
   static constexpr const char* name = "rpc_executor";
   using pointer = executor_actor::stateful_pointer<executor_state>;
 
-  explicit executor_state(pointer self) : self_(self), clock_(self) {}
+  explicit executor_state(pointer self) : self_(self), clock_(self), replies_(self) {}
   ~executor_state();
 
   executor_actor::behavior_type make_behavior(executor_options options);
 
  private:
+  /// Whose call, and its id there.
+  using call_key = std::pair<std::uint64_t, std::uint64_t>;
   struct open_call {
     incoming_call_ptr what;
-    std::uint64_t client = 0;
     timers::ticket deadline;
     bool running = false;
-  };
-  /// A client's call by session and id, and the number that it has here.
-  using call_key = std::pair<std::uint64_t, std::uint64_t>;
-  struct session_replies {
-    reply_sink sink;
-    std::vector<call_reply> replies;
   };
 
   void take_orders(const reply_sink& sink, call_orders orders);
   void take(incoming_call_ptr arrived);
+  status admit(const incoming_call& arrived);
   void start_some();
   void run(std::uint64_t number);
-  void expire(std::uint64_t number);
   void cancel(const call_key& which, const status& why);
   void cancel_client(std::uint64_t client, const status& why);
+  void end_early(std::uint64_t number, const status& why);
   void end(std::uint64_t number, const status& ended, datum result);
-  void reply(std::uint64_t session, const reply_sink& sink, std::uint64_t id, const status& ended, datum result);
-  void send_replies();
-  void send(std::uint64_t session, session_replies& to);
   void stop(const status& why);
 
   pointer self_;
   timers clock_;
+  reply_batches replies_;
   executor_options options_;
+  /// Why nothing is taken any more.
   status stopped_;
   std::uint64_t last_number_ = 0;
   std::unordered_map<std::uint64_t, open_call> open_;
   std::map<call_key, std::uint64_t> numbers_;
   std::deque<std::uint64_t> waiting_;
   std::size_t running_ = 0;
-  std::unordered_map<std::uint64_t, session_replies> replies_;
-  bool sending_later_ = false;
+  bool yielding_ = false;
   /// Last, so that it goes first: fibers that are cancelled then still use the rest.
   std::unique_ptr<fiber_host> fibers_;
 };

@@ -23,6 +23,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::rpc {
@@ -71,23 +72,32 @@ struct call_cancellations {
   std::vector<std::uint64_t> calls;
 };
 
-/// A call that a layer has received and hands to an executor in the same process.
+/// A call that a layer has received and hands to an executor in the same process. One that is dropped without an
+/// answer, because its executor has ended, answers itself.
 struct incoming_call {
+  ~incoming_call() { answer({status_code::unavailable, "the server has stopped"}, {}); }
+
+  /// The first time only.
+  void answer(const status& ended, datum result) {
+    if (auto once = std::exchange(reply, nullptr)) once(ended, std::move(result));
+  }
+
   /// Whose call it is; with `id` it names the call.
   std::uint64_t client = 0;
   call_order order;
-  /// Called exactly once, in the executor, with the result or why there is none.
+  /// Called exactly once, in the executor's thread while it lives, with the result or why there is none.
   std::function<void(const status& ended, datum result)> reply;
 };
 using incoming_call_ptr = std::shared_ptr<incoming_call>;
 
-/// Takes the answers to a client's calls.
-using reply_sink = caf::typed_actor<caf::reacts_to<outcome_atom, wire<call_replies>>>;
+/// Takes the answers to a client's calls. The number is as in `executor_actor`.
+using reply_sink = caf::typed_actor<caf::reacts_to<outcome_atom, std::uint64_t, wire<call_replies>>>;
 
 /// Runs methods; see rpc_executor.hpp.
 using executor_actor = caf::typed_actor<
-    // Calls of a client elsewhere; their answers go to the sender, which is a reply_sink.
-    caf::reacts_to<run_atom, wire<call_orders>>, caf::reacts_to<cancel_atom, wire<call_cancellations>>,
+    // Calls of a client elsewhere; their answers go to the sender, which is a reply_sink. A call with tensors that
+    // travel beside the message comes alone, and the number is its id, so that it can be answered when they are lost.
+    caf::reacts_to<run_atom, std::uint64_t, wire<call_orders>>, caf::reacts_to<cancel_atom, wire<call_cancellations>>,
     // A call that another layer of this process has received, and its cancellation by client and id.
     caf::reacts_to<run_atom, incoming_call_ptr>, caf::reacts_to<cancel_atom, std::uint64_t, std::uint64_t>,
     // The client with this session is gone: its calls are cancelled.
@@ -95,17 +105,27 @@ using executor_actor = caf::typed_actor<
     // The server stops: everything is answered with this status, and whatever comes later too.
     caf::replies_to<retire_atom, wire<status>>::with<caf::ok_atom>>;
 
-/// A client's door; see rpc_client.hpp.
-using client_actor = pingable_actor::extend<
-    // The server does not know this session any more.
-    caf::reacts_to<dismiss_atom, std::uint64_t>>;
+/// A client's door; see rpc_connection.hpp.
+using connection_actor =
+    caf::typed_actor<caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>,
+                     caf::reacts_to<suspect_atom, std::uint64_t, wire<status>>,
+                     // The server does not know this session any more.
+                     caf::reacts_to<dismiss_atom, std::uint64_t>,
+                     // From this process: calls wait to be sent, or have an earlier deadline than all others.
+                     caf::reacts_to<submit_atom>>;
 
-/// A server's door; see rpc_server.hpp.
-using server_actor = pingable_actor::extend<
-    // A client comes. Answers with where its calls go.
-    caf::replies_to<admit_atom, client_actor, reply_sink, wire<client_hello>>::with<std::vector<executor_actor>,
-                                                                                    wire<server_welcome>>,
-    caf::reacts_to<dismiss_atom, std::uint64_t>>;
+/// A server's door; see rpc_door.hpp.
+using door_actor =
+    caf::typed_actor<caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>,
+                     caf::reacts_to<suspect_atom, std::uint64_t, wire<status>>,
+                     // A client comes. Answers with where its calls go.
+                     caf::replies_to<admit_atom, connection_actor, reply_sink,
+                                     wire<client_hello>>::with<std::vector<executor_actor>, wire<server_welcome>>,
+                     // A client goes.
+                     caf::reacts_to<dismiss_atom, std::uint64_t>>;
+
+/// Reaches servers by their addresses.
+using dialer_actor = caf::typed_actor<caf::replies_to<dial_atom, std::string, std::uint16_t>::with<door_actor>>;
 
 }  // namespace troupe::rpc
 

@@ -29,6 +29,9 @@ enum class layer { caf, grpc };
 layer parse_layer(std::string_view name);
 std::string to_string(layer which);
 
+/// Where a server listens: as task_address::parse, but the port may be 0, which takes a free one.
+task_address parse_listening_address(std::string_view text);
+
 /// What a started server offers to its layer.
 struct listener_options {
   caf::actor_system* system = nullptr;

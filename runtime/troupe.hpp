@@ -14,6 +14,8 @@
 #include <troupe/runtime/partitioner.hpp>
 #include <troupe/runtime/remote_value.hpp>
 #include <troupe/runtime/replica_context.hpp>
+#include <troupe/runtime/rpc_client.hpp>
+#include <troupe/runtime/rpc_server.hpp>
 #include <troupe/runtime/run.hpp>
 #include <troupe/runtime/strategy_extended.hpp>
 #include <troupe/runtime/unzip.hpp>

@@ -1,0 +1,153 @@
+#include <troupe/actors/rpc_executor.hpp>
+#include <troupe/runtime/blocking.hpp>
+#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/rpc_layer.hpp>
+#include <troupe/runtime/rpc_server.hpp>
+#include <troupe/runtime/rpc_system.hpp>
+#include <troupe/runtime/rpc_transport.hpp>
+
+#include <caf/actor_cast.hpp>
+#include <fmt/format.h>
+
+namespace troupe::rpc {
+
+namespace {
+
+enum class stage { created, serving, stopped };
+
+constexpr int threads_max = 256;
+
+const status stopping{status_code::unavailable, "the server was stopped"};
+
+}  // namespace
+
+struct server::implementation {
+  layer which;
+  task_address address;
+  server_options options;
+  std::shared_ptr<caf::actor_system> system;
+  std::shared_ptr<method_table> methods = std::make_shared<method_table>();
+  std::shared_ptr<admission> admitted;
+  stage at = stage::created;
+  std::shared_ptr<bulk_transport> bulk;
+  std::vector<executor_actor> executors;
+  std::unique_ptr<listener> listening;
+
+  void spawn_executors() {
+    for (auto i = 0; i < options.threads; ++i)
+      executors.push_back(system->spawn<caf::detached>(
+          executor, executor_options{
+                        .methods = methods, .admitted = admitted, .bounds = options.bounds, .fibers = options.fibers}));
+  }
+
+  /// Answers whatever is open, as far as executors have time for it.
+  void retire_executors() {
+    for (const auto& each : executors) {
+      try {
+        ask_blocking(
+            *system, each, options.stop_limit, "stopping a server", [](caf::ok_atom) {}, retire_atom_v,
+            wire<status>{stopping});
+      } catch (const error&) {
+        // It computes: its clients see it go instead.
+      }
+    }
+  }
+
+  void stop_executors() {
+    std::vector<caf::actor> actors;
+    for (auto& each : std::exchange(executors, {})) actors.push_back(caf::actor_cast<caf::actor>(each));
+    if (!stop_actors(*system, std::move(actors), options.stop_limit)) abandon(*system);
+  }
+};
+
+server::server(std::unique_ptr<implementation> made) : implementation_(std::move(made)) {}
+server::server(server&&) noexcept = default;
+server& server::operator=(server&& other) noexcept {
+  if (implementation_) stop();
+  implementation_ = std::move(other.implementation_);
+  return *this;
+}
+server::~server() {
+  if (implementation_) stop();
+}
+
+server server::create(std::string_view layer, std::string_view address, server_options options) {
+  return make(shared_system(parse_layer(layer) == layer::caf), layer, address, options);
+}
+
+server server::create(caf::actor_system& system, std::string_view address, server_options options) {
+  if (!system.has_middleman())
+    throw failed_precondition_error{
+        "an RPC server needs CAF's middleman: call load<caf::io::middleman>() in the constructor of the actor system's "
+        "config"};
+  return make({std::shared_ptr<void>{}, &system}, "caf", address, options);
+}
+
+server server::make(std::shared_ptr<caf::actor_system> system, std::string_view layer_name, std::string_view address,
+                    const server_options& options) {
+  options.bounds.check();
+  if (options.threads < 1 || options.threads > threads_max)
+    throw invalid_argument_error{
+        fmt::format("a server with {} threads can't be; choose 1 to {}", options.threads, threads_max)};
+  auto made = std::make_unique<implementation>(implementation{.which = parse_layer(layer_name),
+                                                              .address = parse_listening_address(address),
+                                                              .options = options,
+                                                              .system = std::move(system)});
+  made->admitted = std::make_shared<admission>(options.bounds);
+  return server{std::move(made)};
+}
+
+void server::add(method added) {
+  auto& self = *implementation_;
+  if (self.at != stage::created)
+    throw failed_precondition_error{
+        fmt::format("\"{}\" can't be registered any more: the server has been started; register all methods before",
+                    added.description.name)};
+  self.methods->add(std::move(added), self.options.bounds.methods_max);
+}
+
+void server::start() {
+  auto& self = *implementation_;
+  if (self.at == stage::serving)
+    throw failed_precondition_error{fmt::format("the server {} has been started already", address())};
+  if (self.at == stage::stopped)
+    throw failed_precondition_error{
+        fmt::format("the server {} was stopped; create another one to serve again", address())};
+  self.spawn_executors();
+  try {
+    const listener_options options{.system = self.system.get(),
+                                   .address = self.address,
+                                   .methods = self.methods,
+                                   .executors = self.executors,
+                                   .admitted = self.admitted,
+                                   .bounds = self.options.bounds,
+                                   .silence = self.options.silence};
+    if (self.which == layer::caf) self.bulk = transport_at(self.address);
+    self.listening = self.which == layer::caf ? listen_caf(options) : listen_grpc(options);
+  } catch (...) {
+    self.stop_executors();
+    throw;
+  }
+  self.address.port = self.listening->port();
+  self.at = stage::serving;
+}
+
+void server::stop() {
+  auto& self = *implementation_;
+  if (self.at != stage::serving) return;
+  self.at = stage::stopped;
+  self.retire_executors();
+  self.listening.reset();
+  self.stop_executors();
+  self.bulk.reset();
+}
+
+std::string server::address() const { return troupe::to_string(implementation_->address); }
+
+std::uint16_t server::port() const { return implementation_->address.port; }
+
+std::vector<method_description> server::methods() const { return implementation_->methods->describe(); }
+
+std::size_t server::open_calls() const { return implementation_->admitted->calls(); }
+
+}  // namespace troupe::rpc

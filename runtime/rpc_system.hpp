@@ -1,0 +1,19 @@
+// The actor system of remote procedure calls in programs that don't bring one of their own.
+#pragma once
+
+#include <caf/actor_system.hpp>
+
+#include <memory>
+
+namespace troupe::rpc {
+
+/// Made when it is first needed, shared by all servers and clients of the process, and ended with the last of them;
+/// `networked` ones have CAF's middleman. The last handle must not be dropped by an actor of that system, such as a
+/// method of a server.
+std::shared_ptr<caf::actor_system> shared_system(bool networked);
+
+/// For a system that can't end, since one of its actors computes and does not come back: it is left to the end of the
+/// process instead of being waited for. Does nothing for a system of the application.
+void abandon(const caf::actor_system& system);
+
+}  // namespace troupe::rpc

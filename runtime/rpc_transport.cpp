@@ -1,0 +1,92 @@
+#include <troupe/device/descriptor.hpp>
+#include <troupe/runtime/bulk_socket.hpp>
+#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/rpc_transport.hpp>
+#include <troupe/runtime/tcp_bulk.hpp>
+
+#include <array>
+#include <mutex>
+
+#include <netdb.h>
+#include <unistd.h>
+
+namespace troupe::rpc {
+
+namespace {
+
+constexpr auto loopback = "127.0.0.1";
+
+/// The transport that this file installed, if it is still in use.
+struct provided_transport {
+  std::mutex mutex;
+  std::weak_ptr<bulk_transport> transport;
+  std::string host;
+};
+
+provided_transport& provided() {
+  static provided_transport instance;
+  return instance;
+}
+
+/// A loopback transport is of no use to other machines, so it gives way to one that they reach; whoever still uses it
+/// keeps it.
+std::shared_ptr<bulk_transport> provide(const std::string& listen, const std::string& advertised) {
+  auto& here = provided();
+  const std::scoped_lock lock{here.mutex};
+  auto mine = here.transport.lock();
+  auto installed = bulk_transport::current();
+  if (installed && installed != mine) return installed;
+  if (mine && (here.host != loopback || advertised == loopback)) return mine;
+  const auto uninstall = [](tcp_bulk* last) {
+    if (bulk_transport::current().get() == last) bulk_transport::install(nullptr);
+    delete last;
+  };
+  const std::shared_ptr<tcp_bulk> made{new tcp_bulk{{.listen_host = listen, .advertised_host = advertised}}, uninstall};
+  here.transport = made;
+  here.host = advertised;
+  bulk_transport::install(made);
+  return made;
+}
+
+/// The address that this machine has on the way to the server. Nothing is sent: the kernel only chooses a route.
+std::string address_towards(const task_address& server) {
+  for (const auto& candidate : resolve(server.host, server.port)) {
+    const descriptor probe{::socket(candidate.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    const auto* const there = reinterpret_cast<const sockaddr*>(&candidate.storage);
+    if (probe.get() < 0 || ::connect(probe.get(), there, candidate.length) != 0) continue;
+    socket_address own;
+    own.length = sizeof own.storage;
+    auto* const address = reinterpret_cast<sockaddr*>(&own.storage);
+    if (::getsockname(probe.get(), address, &own.length) != 0) continue;
+    std::array<char, NI_MAXHOST> text{};
+    if (::getnameinfo(address, own.length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0)
+      return text.data();
+  }
+  return loopback;
+}
+
+std::string own_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+}  // namespace
+
+bool is_local_host(const std::string& host) {
+  return host == "localhost" || host == "::1" || host == "0.0.0.0" || host == "::" || host.starts_with("127.");
+}
+
+std::shared_ptr<bulk_transport> transport_towards(const task_address& server) {
+  const auto own = is_local_host(server.host) ? std::string{loopback} : address_towards(server);
+  return provide(own, own);
+}
+
+std::shared_ptr<bulk_transport> transport_at(const task_address& listening) {
+  const auto is_wildcard = listening.host == "0.0.0.0" || listening.host == "::";
+  if (is_wildcard) return provide(listening.host, own_name());
+  if (is_local_host(listening.host)) return provide(loopback, loopback);
+  return provide(listen_address(listening.host), listening.host);
+}
+
+}  // namespace troupe::rpc
