@@ -8,6 +8,7 @@
 #include <troupe/device/error.hpp>
 #include <troupe/rpc.pb.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ namespace troupe::rpc {
 /// Lists and records inside each other. Protobuf reads a hundred messages inside each other, in any language, and a
 /// field of a record takes three.
 inline constexpr int nesting_max = 32;
+
+/// A limit in bytes as far as gRPC can keep it: no message has more than 2 GiB.
+constexpr std::size_t message_bytes(std::size_t limit) { return std::min(limit, std::size_t{0x7fffffff}); }
 
 /// @throws invalid_argument_error for what rpc.proto has no form for: data nested too deep, a field's name that is no
 /// UTF-8
