@@ -35,6 +35,13 @@ caf::actor_companion* companion_of(const reply_sink& inbox) {
   return caf::actor_cast<caf::actor_companion*>(caf::actor_cast<caf::actor>(inbox));
 }
 
+/// What CAF's own `disconnect` does; its library does not have that function.
+void close_inbox(const reply_sink& inbox) {
+  auto* const companion = companion_of(inbox);
+  companion->on_enqueue({});
+  companion->cleanup(caf::exit_reason::user_shutdown, nullptr);
+}
+
 /// The table that answers go to is set before the inbox is known to anybody else.
 reply_sink spawn_inbox(caf::actor_system& system) {
   return caf::actor_cast<reply_sink>(system.spawn<caf::actor_companion>());
@@ -78,8 +85,7 @@ void caf_channel::close() {
   if (!connection_) return;
   caf::anon_send_exit(connection_, caf::exit_reason::user_shutdown);
   connection_ = nullptr;
-  companion_of(inbox_)->disconnect();
-  inbox_ = nullptr;
+  close_inbox(std::exchange(inbox_, nullptr));
 }
 
 }  // namespace troupe::rpc

@@ -22,11 +22,16 @@ struct point {
 
 int multiply(int a, int b) { return a * b; }
 
+tensor sum(tensor a, const tensor& b) {
+  add_in_place(a, b);
+  return a;
+}
+
 // --- the seed's example ----------------------------------------------------------------------------------------------
 
-BOOST_DATA_TEST_CASE(the_example_of_the_seed_gives_the_sum, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(the_example_of_the_seed_gives_the_sum) {
   auto server = make_server(layer);
-  server.register_method("addition", [](const tensor& a, const tensor& b) { return add(a, b); },
+  server.register_method("addition", [](const tensor& a, const tensor& b) { return sum(a, b); },
                          {tensor_spec{dtype::int32}, tensor_spec{dtype::int32}});
   server.start();
 
@@ -46,7 +51,7 @@ BOOST_DATA_TEST_CASE(the_example_of_the_seed_gives_the_sum, each_layer, layer) {
 
 // --- what methods take and return ------------------------------------------------------------------------------------
 
-BOOST_DATA_TEST_CASE(numbers_texts_containers_and_structs_travel_bit_for_bit, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(numbers_texts_containers_and_structs_travel_bit_for_bit) {
   auto server = make_server(layer);
   const auto echo = [&]<class T>(const char* name, std::type_identity<T>) {
     server.register_method(name, [](const T& x) { return x; });
@@ -78,18 +83,18 @@ BOOST_DATA_TEST_CASE(numbers_texts_containers_and_structs_travel_bit_for_bit, ea
   same("any", datum{datum::list{datum{}, datum{true}, datum{"x"}, datum{tensor::of<std::int8_t>({1, 2})}}});
 }
 
-BOOST_DATA_TEST_CASE(large_tensors_arrive_whole_in_both_directions, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(large_tensors_arrive_whole_in_both_directions) {
   auto server = make_server(layer);
-  server.register_method("twice", [](const tensor& x) { return add(x, x); });
+  server.register_method("twice", [](const tensor& x) { return sum(x, x); });
   server.start();
   const auto twice = connect(server, layer).method<tensor(tensor)>("twice");
   auto x = tensor::uninitialised(dtype::float32, shape{1 << 20});
   auto next = 0.0f;
   for (auto& each : x.mutable_values<float>()) each = next++;
-  for (auto round = 0; round < 3; ++round) BOOST_TEST(twice.blocking(x).bitwise_equal(add(x, x)));
+  for (auto round = 0; round < 3; ++round) BOOST_TEST(twice.blocking(x).bitwise_equal(sum(x, x)));
 }
 
-BOOST_DATA_TEST_CASE(methods_without_arguments_or_results_and_named_functions_work, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(methods_without_arguments_or_results_and_named_functions_work) {
   auto server = make_server(layer);
   std::atomic<int> calls = 0;
   server.register_method("count", [&] { ++calls; });
@@ -103,7 +108,7 @@ BOOST_DATA_TEST_CASE(methods_without_arguments_or_results_and_named_functions_wo
   BOOST_TEST(client.method<int(int, int)>("multiply").blocking(6, 7) == 42);
 }
 
-BOOST_DATA_TEST_CASE(what_a_lambda_holds_is_shared_by_all_clients, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(what_a_lambda_holds_is_shared_by_all_clients) {
   auto server = make_server(layer);
   server.register_method("next", [count = std::make_unique<int>(0)] { return ++*count; });
   server.start();
@@ -116,7 +121,7 @@ BOOST_DATA_TEST_CASE(what_a_lambda_holds_is_shared_by_all_clients, each_layer, l
 
 // --- results ---------------------------------------------------------------------------------------------------------
 
-BOOST_DATA_TEST_CASE(without_output_specs_the_result_is_the_flat_list_of_its_leaves, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(without_output_specs_the_result_is_the_flat_list_of_its_leaves) {
   auto server = make_server(layer);
   server.register_method("nested", [] {
     return std::tuple{1, std::tuple{tensor::of<float>({1, 2}), std::string{"text"}},
@@ -133,7 +138,7 @@ BOOST_DATA_TEST_CASE(without_output_specs_the_result_is_the_flat_list_of_its_lea
   BOOST_TEST(leaves[3].as<double>() == 2.0);
 }
 
-BOOST_DATA_TEST_CASE(output_specs_give_the_result_its_structure_or_say_what_differs, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(output_specs_give_the_result_its_structure_or_say_what_differs) {
   auto server = make_server(layer);
   server.register_method("pair", [] { return std::pair{7, tensor::zeros(dtype::float32, shape{2, 3})}; });
   server.start();
@@ -150,7 +155,7 @@ BOOST_DATA_TEST_CASE(output_specs_give_the_result_its_structure_or_say_what_diff
   BOOST_CHECK_THROW(wrong.get_value(), invalid_argument_error);
 }
 
-BOOST_DATA_TEST_CASE(a_call_returns_at_once_and_its_result_waits, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_call_returns_at_once_and_its_result_waits) {
   auto server = make_server(layer);
   completion released;
   server.register_method("wait", [&] {
@@ -168,7 +173,7 @@ BOOST_DATA_TEST_CASE(a_call_returns_at_once_and_its_result_waits, each_layer, la
   BOOST_TEST(result.get_value<int>() == 1);  // as often as one likes
 }
 
-BOOST_DATA_TEST_CASE(what_a_method_throws_reaches_the_caller_with_its_code_and_causes, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(what_a_method_throws_reaches_the_caller_with_its_code_and_causes) {
   auto server = make_server(layer);
   server.register_method("fail", [](int) -> int {
     throw out_of_range_error{status{status_code::not_found, "no such row"}.wrap(status_code::out_of_range, "row 7")};
@@ -187,7 +192,7 @@ BOOST_DATA_TEST_CASE(what_a_method_throws_reaches_the_caller_with_its_code_and_c
 
 // --- wrong calls -----------------------------------------------------------------------------------------------------
 
-BOOST_DATA_TEST_CASE(wrong_calls_are_invalid_arguments_that_name_what_was_expected, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(wrong_calls_are_invalid_arguments_that_name_what_was_expected) {
   auto server = make_server(layer);
   server.register_method("add", [](int a, int b) { return a + b; });
   server.register_method("sum", [](const tensor& x) { return x; }, {tensor_spec{dtype::float32, {tensor_spec::any}}});
@@ -204,7 +209,7 @@ BOOST_DATA_TEST_CASE(wrong_calls_are_invalid_arguments_that_name_what_was_expect
   BOOST_TEST(client.call("add", {1, 2}).get_value<int>() == 3);
 }
 
-BOOST_DATA_TEST_CASE(a_typed_method_is_compared_with_the_servers_signature_once, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_typed_method_is_compared_with_the_servers_signature_once) {
   auto server = make_server(layer);
   server.register_method("add", [](int a, int b) { return a + b; });
   server.start();
@@ -226,7 +231,7 @@ BOOST_AUTO_TEST_CASE(another_layer_is_an_error_that_lists_the_two) {
               "the layers are \"caf\" and \"grpc\"");
 }
 
-BOOST_DATA_TEST_CASE(malformed_addresses_and_negative_timeouts_are_refused, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(malformed_addresses_and_negative_timeouts_are_refused) {
   check_error(status_of_call([&] { server::create(layer, "localhost"); }), status_code::invalid_argument, "no port");
   check_error(status_of_call([&] { client::create(layer, "localhost:0"); }), status_code::invalid_argument, "port");
   check_error(status_of_call([&] { client::create(layer, "localhost:1", "", -1s); }), status_code::invalid_argument,
@@ -242,7 +247,7 @@ BOOST_DATA_TEST_CASE(malformed_addresses_and_negative_timeouts_are_refused, each
 
 // --- the server's life -----------------------------------------------------------------------------------------------
 
-BOOST_DATA_TEST_CASE(methods_are_registered_once_and_before_the_start, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(methods_are_registered_once_and_before_the_start) {
   auto server = make_server(layer);
   server.register_method("f", [] {});
   check_error(status_of_call([&] { server.register_method("f", [](int) {}); }), status_code::invalid_argument,
@@ -264,7 +269,7 @@ BOOST_DATA_TEST_CASE(methods_are_registered_once_and_before_the_start, each_laye
   check_error(status_of_call([&] { server.start(); }), status_code::failed_precondition, "was stopped");
 }
 
-BOOST_DATA_TEST_CASE(a_port_in_use_is_an_error_that_names_it_and_the_start_can_be_tried_again, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_port_in_use_is_an_error_that_names_it_and_the_start_can_be_tried_again) {
   auto first = make_server(layer);
   first.start();
   auto second = server::create(layer, first.address());
@@ -275,7 +280,7 @@ BOOST_DATA_TEST_CASE(a_port_in_use_is_an_error_that_names_it_and_the_start_can_b
   BOOST_TEST(connect(second, layer).method<int()>("f").blocking() == 2);
 }
 
-BOOST_DATA_TEST_CASE(stopping_ends_open_calls_with_unavailable_and_cancels_their_methods, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(stopping_ends_open_calls_with_unavailable_and_cancels_their_methods) {
   auto server = make_server(layer);
   gate started;
   gate cancelled;
@@ -296,7 +301,7 @@ BOOST_DATA_TEST_CASE(stopping_ends_open_calls_with_unavailable_and_cancels_their
 
 // --- the client's life -----------------------------------------------------------------------------------------------
 
-BOOST_DATA_TEST_CASE(a_client_waits_for_its_server_until_its_timeout, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_client_waits_for_its_server_until_its_timeout) {
   auto later_server = make_server(layer);
   later_server.register_method("f", [] { return 1; });
   later_server.start();
@@ -318,7 +323,7 @@ BOOST_DATA_TEST_CASE(a_client_waits_for_its_server_until_its_timeout, each_layer
   waits.join();
 }
 
-BOOST_DATA_TEST_CASE(a_call_waits_for_a_server_that_is_away_until_its_deadline, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_call_waits_for_a_server_that_is_away_until_its_deadline) {
   auto first = make_server(layer);
   first.register_method("f", [] { return 1; });
   first.start();
@@ -335,7 +340,7 @@ BOOST_DATA_TEST_CASE(a_call_waits_for_a_server_that_is_away_until_its_deadline, 
   BOOST_TEST(waiting.get_value() == 2);
 }
 
-BOOST_DATA_TEST_CASE(a_new_server_with_another_signature_refuses_the_old_one, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_new_server_with_another_signature_refuses_the_old_one) {
   auto first = make_server(layer);
   first.register_method("f", [](int x) { return x; });
   first.start();
@@ -348,7 +353,7 @@ BOOST_DATA_TEST_CASE(a_new_server_with_another_signature_refuses_the_old_one, ea
   check_error(f(1).get_error(), status_code::invalid_argument, "f(float64) -> float64");
 }
 
-BOOST_DATA_TEST_CASE(a_timeout_of_zero_is_the_clients_and_another_one_overrides_it, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_timeout_of_zero_is_the_clients_and_another_one_overrides_it) {
   auto server = make_server(layer);
   gate cancelled;
   gate cancelled_again;
@@ -362,7 +367,7 @@ BOOST_DATA_TEST_CASE(a_timeout_of_zero_is_the_clients_and_another_one_overrides_
   BOOST_TEST(cancelled_again.wait());
 }
 
-BOOST_DATA_TEST_CASE(no_timeout_waits_as_long_as_the_server_lives, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(no_timeout_waits_as_long_as_the_server_lives) {
   auto server = make_server(layer);
   gate started;
   gate cancelled;
@@ -379,7 +384,7 @@ BOOST_DATA_TEST_CASE(no_timeout_waits_as_long_as_the_server_lives, each_layer, l
   check_error(result.get_error(), status_code::unavailable, "");
 }
 
-BOOST_DATA_TEST_CASE(a_cancelled_call_ends_at_once_and_its_method_is_cancelled, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_cancelled_call_ends_at_once_and_its_method_is_cancelled) {
   auto server = make_server(layer);
   gate started;
   gate cancelled;
@@ -397,7 +402,7 @@ BOOST_DATA_TEST_CASE(a_cancelled_call_ends_at_once_and_its_method_is_cancelled, 
   BOOST_TEST(cancelled.wait());
 }
 
-BOOST_DATA_TEST_CASE(a_client_that_goes_takes_its_calls_along, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_client_that_goes_takes_its_calls_along) {
   auto server = make_server(layer);
   gate started;
   gate cancelled;
@@ -416,7 +421,7 @@ BOOST_DATA_TEST_CASE(a_client_that_goes_takes_its_calls_along, each_layer, layer
   BOOST_TEST(cancelled.wait());
 }
 
-BOOST_DATA_TEST_CASE(a_closed_client_ends_calls_at_once, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_closed_client_ends_calls_at_once) {
   auto server = make_server(layer);
   server.register_method("f", [] { return 1; });
   server.start();
@@ -427,7 +432,7 @@ BOOST_DATA_TEST_CASE(a_closed_client_ends_calls_at_once, each_layer, layer) {
   check_error(client.call("f").get_error(), status_code::cancelled, "closed");
 }
 
-BOOST_DATA_TEST_CASE(results_may_be_dropped_without_waiting, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(results_may_be_dropped_without_waiting) {
   auto server = make_server(layer);
   std::atomic<int> calls = 0;
   server.register_method("count", [&] { ++calls; });
@@ -438,7 +443,7 @@ BOOST_DATA_TEST_CASE(results_may_be_dropped_without_waiting, each_layer, layer) 
   while (calls < 101) std::this_thread::yield();
 }
 
-BOOST_DATA_TEST_CASE(a_client_of_the_same_name_replaces_the_living_one, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_client_of_the_same_name_replaces_the_living_one) {
   auto server = make_server(layer);
   gate started;
   completion released;
@@ -466,7 +471,7 @@ BOOST_DATA_TEST_CASE(a_client_of_the_same_name_replaces_the_living_one, each_lay
 
 // --- many at once ----------------------------------------------------------------------------------------------------
 
-BOOST_DATA_TEST_CASE(methods_that_wait_let_others_run_and_answers_come_in_any_order, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(methods_that_wait_let_others_run_and_answers_come_in_any_order) {
   auto server = make_server(layer);
   completion second_has_run;
   server.register_method("first", [&] {
@@ -485,7 +490,7 @@ BOOST_DATA_TEST_CASE(methods_that_wait_let_others_run_and_answers_come_in_any_or
   BOOST_TEST(second.get_value<int>() == 2);
 }
 
-BOOST_DATA_TEST_CASE(many_threads_and_clients_call_at_the_same_time, each_layer, layer) {
+TROUPE_TEST_CASE_FOR_EACH_LAYER(many_threads_and_clients_call_at_the_same_time) {
   auto server = make_server(layer, {.threads = 2});
   server.register_method("add", [](int a, int b) { return a + b; });
   server.start();

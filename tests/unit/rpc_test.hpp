@@ -4,12 +4,9 @@
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
 
-#include <boost/test/data/monomorphic.hpp>
-#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -20,8 +17,12 @@ namespace troupe::rpc {
 
 using namespace std::chrono_literals;
 
-inline const std::array<std::string, 2> layers{"caf", "grpc"};
-inline const auto each_layer = boost::unit_test::data::make(layers);
+/// A test case for each layer, whose name the body finds in `layer`.
+#define TROUPE_TEST_CASE_FOR_EACH_LAYER(name)              \
+  static void name(const std::string& layer);              \
+  BOOST_AUTO_TEST_CASE(name##_over_caf) { name("caf"); }   \
+  BOOST_AUTO_TEST_CASE(name##_over_grpc) { name("grpc"); } \
+  static void name(const std::string& layer)
 
 /// What must happen in a test that passes, happens within this time.
 inline constexpr auto patience = 20s;
