@@ -19,8 +19,6 @@ namespace troupe::tools {
 namespace {
 
 constexpr auto loopback = "127.0.0.1";
-/// More open requests do not make it faster, fewer make it slower.
-constexpr std::int64_t window = 256;
 /// Bounds what a reference process may outlive when its parent neither ends nor kills it.
 constexpr auto serving_time = std::chrono::minutes{60};
 constexpr auto start_limit = std::chrono::seconds{20};
@@ -28,6 +26,7 @@ constexpr auto start_limit = std::chrono::seconds{20};
 struct driver_state {
   std::vector<caf::actor> servers;
   caf::actor report;
+  std::int64_t window = 0;
   std::int64_t count = 0;
   std::int64_t sent = 0;
   std::int64_t answered = 0;
@@ -47,14 +46,15 @@ void request_next(caf::stateful_actor<driver_state>* self) {
 
 /// Makes `count` requests for each number that it gets, and reports when all are answered.
 caf::behavior driver(caf::stateful_actor<driver_state>* self, const std::vector<caf::actor>& servers,
-                     const caf::actor& report) {
+                     std::int64_t window, const caf::actor& report) {
+  self->state.window = window;
   self->state.servers = servers;
   self->state.report = report;
   return {[self](std::int64_t count) {
     auto& state = self->state;
     state.count = count;
     state.sent = state.answered = 0;
-    const auto open = std::min(count, window * static_cast<std::int64_t>(state.servers.size()));
+    const auto open = std::min(count, state.window * static_cast<std::int64_t>(state.servers.size()));
     for (std::int64_t i = 0; i < open; ++i) request_next(self);
   }};
 }
@@ -122,10 +122,10 @@ int serve_caf_reference(std::uint16_t upstream_port) {
 }
 
 double pipelined_requests(caf::actor_system& system, const std::vector<caf::actor>& servers,
-                          std::chrono::nanoseconds slice) {
+                          std::chrono::nanoseconds slice, std::int64_t window) {
   constexpr std::int64_t round = 20'000;
   caf::scoped_actor self{system};
-  const auto requester = self->spawn(driver, servers, caf::actor_cast<caf::actor>(self));
+  const auto requester = self->spawn(driver, servers, window, caf::actor_cast<caf::actor>(self));
   const auto rate = items_per_second(slice, round, [&] {
     self->send(requester, round);
     self->receive([](caf::ok_atom) {});

@@ -42,9 +42,12 @@ class caf_reference_process {
 /// What such a process does; returns its exit code.
 int serve_caf_reference(std::uint16_t upstream_port);
 
+/// With more open requests it is not faster, with fewer it is slower.
+inline constexpr std::int64_t best_window = 256;
+
 /// Requests per second: one actor keeps `window` requests open at each of these actors.
 double pipelined_requests(caf::actor_system& system, const std::vector<caf::actor>& servers,
-                          std::chrono::nanoseconds slice);
+                          std::chrono::nanoseconds slice, std::int64_t window = best_window);
 
 /// One request of a number and its answer, blocking.
 void blocking_request(caf::scoped_actor& self, const caf::actor& server);

@@ -35,6 +35,7 @@ std::vector<bench_case> training_cases();
 std::vector<bench_case> all_reduce_cases();
 std::vector<bench_case> all_reduce_process_cases();
 std::vector<bench_case> replica_cases();
+std::vector<bench_case> rpc_cases();
 std::vector<bench_case> gpu_cases();
 
 }  // namespace troupe::tools

@@ -10,6 +10,7 @@
 #include "bench_case.hpp"
 #include "bench_command.hpp"
 #include "bench_process.hpp"
+#include "bench_rpc_reference.hpp"
 
 #include <troupe/device/error.hpp>
 #include <troupe/runtime/run.hpp>
@@ -34,6 +35,7 @@ struct bench_options {
   bool json = false;
   measuring_plan plan;
   bool serves_as_reference = false;
+  bool serves_rpc = false;
   std::uint16_t upstream_port = 0;
   std::vector<std::string> all_reduce_rank;
 };
@@ -41,7 +43,7 @@ struct bench_options {
 std::vector<bench_case> all_cases() {
   std::vector<bench_case> result;
   for (const auto list : {schedule_cases, call_cases, variables_cases, transfer_cases, memory_cases, training_cases,
-                          all_reduce_cases, all_reduce_process_cases, replica_cases, gpu_cases})
+                          all_reduce_cases, all_reduce_process_cases, replica_cases, rpc_cases, gpu_cases})
     for (auto& each : list()) result.push_back(std::move(each));
   return result;
 }
@@ -168,6 +170,7 @@ bool is_task_of_cluster() {
 
 int bench(const bench_options& options) {
   if (options.serves_as_reference) return serve_caf_reference(options.upstream_port);
+  if (options.serves_rpc) return serve_rpc_reference();
   if (!options.all_reduce_rank.empty()) return serve_all_reduce_rank(options.all_reduce_rank);
   const auto cases = select(options);
   const auto is_single = cases.size() == 1;
@@ -197,6 +200,7 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   // How the command starts copies of itself as raw CAF programs and as ranks; an empty group hides them.
   command->add_flag("--caf-reference", options->serves_as_reference)->group("");
   command->add_option("--caf-upstream", options->upstream_port)->group("");
+  command->add_flag("--rpc-reference", options->serves_rpc)->group("");
   command->add_option("--all-reduce-rank", options->all_reduce_rank)->expected(4)->group("");
   command->footer(
       fmt::format("A ratio above 1 means that troupe is better than its reference, which is measured in the same run.\n"

@@ -47,6 +47,30 @@ function(troupe_add_program name)
   target_link_libraries(${name} PRIVATE troupe::runtime ${arg_DEPENDS} troupe_compile_options)
 endfunction()
 
+# troupe_add_protocol(TARGET FILE.proto [FOLDER NAME])
+# Compiles what gRPC's generator makes of the protocol into the target, whose sources include it as "FOLDER/FILE.pb.h". A
+# protocol's name is known to the whole process (protobuf refuses a second one), so a library's has a folder. The
+# generated code obeys its generator's rules, not ours.
+function(troupe_add_protocol target source)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "FOLDER" "")
+  set(root "${CMAKE_CURRENT_BINARY_DIR}/proto")
+  cmake_path(GET source STEM name)
+  cmake_path(APPEND arg_FOLDER "${name}" OUTPUT_VARIABLE stem)
+  cmake_path(GET stem PARENT_PATH folder)
+  file(MAKE_DIRECTORY "${root}/${folder}")
+  file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}/${source}" "${root}/${stem}.proto" SYMBOLIC)
+  set(sources "${root}/${stem}.pb.cc" "${root}/${stem}.grpc.pb.cc")
+  add_custom_command(
+    OUTPUT ${sources} "${root}/${stem}.pb.h" "${root}/${stem}.grpc.pb.h"
+    COMMAND "${GRPC_PROTOC}" "--proto_path=${root}" "--cpp_out=${root}" "--grpc_out=${root}"
+            "--plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN}" "${stem}.proto"
+    DEPENDS "${source}" VERBATIM)
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS -w)
+  target_sources(${target} PRIVATE ${sources})
+  target_include_directories(${target} SYSTEM PRIVATE "${root}")
+  target_link_libraries(${target} PRIVATE Grpc::grpc++)
+endfunction()
+
 # troupe_add_test(LABEL NAME SOURCES ... [DEPENDS ...] [TIMEOUT SECONDS])
 # One Boost.Test program LABEL_NAME, run by ctest under the label (unit, simulation, cluster, perf). The target
 # LABEL_tests builds all programs of a label.
