@@ -46,10 +46,14 @@ method_description describe_method(std::string name, std::string signature, std:
   return {std::move(name), std::move(signature), fmt::format("{}", fmt::join(texts, ", "))};
 }
 
-void check_input_specs(const std::string& name, std::span<const datum> arguments, std::span<const tensor_spec> specs) {
+std::vector<datum> apply_input_specs(const std::string& name, std::span<const datum> arguments,
+                                     std::span<const tensor_spec> specs) {
   check_argument_count(name, specs.size(), arguments.size());
+  std::vector<datum> applied;
+  applied.reserve(arguments.size());
   for (std::size_t i = 0; i < specs.size(); ++i)
-    expect_tensor(arguments[i], specs[i], fmt::format("argument {} of {}", i + 1, name));
+    applied.push_back(datum::of(expect_tensor(arguments[i], specs[i], fmt::format("argument {} of {}", i + 1, name))));
+  return applied;
 }
 
 }  // namespace detail

@@ -101,7 +101,9 @@ struct method_maker<std::function<Result(Parameters...)>> {
   static method make(std::string name, F function, std::vector<tensor_spec> specs);
 };
 
-void check_input_specs(const std::string& name, std::span<const datum> arguments, std::span<const tensor_spec> specs);
+/// The arguments as the tensors that the specs name, numbers included. @throws invalid_argument_error
+std::vector<datum> apply_input_specs(const std::string& name, std::span<const datum> arguments,
+                                     std::span<const tensor_spec> specs);
 
 template <class Result, class... Parameters>
 template <class F>
@@ -116,7 +118,8 @@ method method_maker<std::function<Result(Parameters...)>>::make(std::string name
   // Shared: functions of a table are copied, and what a lambda holds need not be copyable.
   auto call = [shared = std::make_shared<F>(std::move(function)), called = description.name,
                specs = std::move(specs)](std::span<const datum> arguments) {
-    if (!specs.empty()) check_input_specs(called, arguments, specs);
+    std::vector<datum> as_specified;
+    if (!specs.empty()) arguments = as_specified = apply_input_specs(called, arguments, specs);
     return call_method(shared, called, arguments, static_cast<std::function<Result(Parameters...)>*>(nullptr),
                        std::index_sequence_for<Parameters...>{});
   };
