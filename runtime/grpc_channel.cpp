@@ -45,7 +45,10 @@ int milliseconds(duration time) {
 ::grpc::ChannelArguments arguments_of(const channel_options& options) {
   ::grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
-  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  // What has certainly not reached the server's methods is sent again: calls that begin while a loss is noticed.
+  // Nothing else is, since nobody configures it.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 1);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // servers are neighbours
   arguments.SetMaxSendMessageSize(-1);              // `prepare` says which limit a request exceeds
   arguments.SetMaxReceiveMessageSize(static_cast<int>(message_bytes(options.bounds.reply_bytes_max)));
@@ -127,6 +130,11 @@ std::vector<grpc_operation_ptr> grpc_connection::close() {
   return result;
 }
 
+bool grpc_connection::is_closed() const {
+  const std::scoped_lock lock{mutex_};
+  return closed_;
+}
+
 bool grpc_connection::wait_until_idle(duration limit) {
   std::unique_lock lock{mutex_};
   return changed_.wait_for(lock, limit, [this] { return count_ == 0; });
@@ -186,7 +194,9 @@ status grpc_connection::explain(const grpc_operation& ended) const {
     case status_code::unavailable:
       return say("was lost with the server");
     case status_code::cancelled:
-      return say("was cancelled");
+      // Our own cancellations have ended their calls before; a server that shuts down does this, too.
+      if (is_closed()) return client_closed;
+      return {status_code::unavailable, fmt::format("{} was dropped by {}", ended.method, server_)};
     case status_code::unimplemented:
       return {status_code::failed_precondition,
               fmt::format("{} is no troupe server for the layer \"grpc\", or one of another version: {}", server_,

@@ -1,7 +1,8 @@
 // A client's end of the layer "grpc": one connection to one server, with any number of calls on it.
 //
 // gRPC waits for the server, finds it again after a loss, and watches deadlines; troupe's part is to translate, to
-// count, and to end things in order.
+// count, and to end things in order. A call that begins in the moment in which gRPC notices a loss may end with
+// `unavailable`: nobody knows then whether the server has received it.
 //
 // G-2 The connection is given up when nothing is open on it, and never by a thread of gRPC, which would wait for
 // itself. So operations, which hold a part of it each, count until they are destroyed, and callbacks hold neither. A
@@ -58,6 +59,7 @@ class grpc_connection {
   grpc_operation_ptr find(std::uint64_t number) const;
   /// Nothing begins any more; what is open.
   std::vector<grpc_operation_ptr> close();
+  bool is_closed() const;
   /// Whether nothing is open, at the latest after `limit`.
   bool wait_until_idle(duration limit);
 

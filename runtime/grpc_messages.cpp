@@ -17,9 +17,9 @@ static_assert(std::endian::native == std::endian::little, "tensors travel as the
 namespace {
 
 // What fits into 8 KiB of headers, even if each byte of the message takes three and each of the details 4/3.
-constexpr std::size_t message_bytes_max = 1500;
+constexpr std::size_t message_bytes_max = 1400;
 constexpr std::size_t details_message_bytes_max = 500;
-constexpr std::size_t causes_bytes_max = 2000;
+constexpr std::size_t causes_bytes_max = 1400;
 
 // Smaller ones are copied to where their elements are aligned.
 constexpr std::size_t taken_bytes_min = 1024;
