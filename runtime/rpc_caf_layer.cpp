@@ -92,19 +92,22 @@ class caf_listener : public listener {
   std::uint16_t port_ = 0;
 };
 
-/// Keeps what the channel needs for as long as the channel.
-class networked_channel : public caf_channel {
+/// What a channel needs for as long as it lives: the bases of an object end last.
+struct channel_environment {
+  std::shared_ptr<caf::actor_system> system;
+  std::shared_ptr<bulk_transport> bulk;
+};
+
+class networked_channel : private channel_environment, public caf_channel {
  public:
-  networked_channel(std::shared_ptr<caf::actor_system> system, std::shared_ptr<bulk_transport> bulk, dialer_actor dials,
-                    const channel_options& options)
-      : caf_channel(*system, {.dialer = dials,
+  networked_channel(channel_environment environment, dialer_actor dials, const channel_options& options)
+      : channel_environment(std::move(environment)),
+        caf_channel(*system, {.dialer = dials,
                               .host = options.address.host,
                               .port = options.address.port,
                               .client_name = options.client_name,
                               .bounds = options.bounds,
                               .silence = options.silence}),
-        system_(std::move(system)),
-        bulk_(std::move(bulk)),
         dialer_(std::move(dials)) {}
   ~networked_channel() override {
     close();
@@ -112,8 +115,6 @@ class networked_channel : public caf_channel {
   }
 
  private:
-  std::shared_ptr<caf::actor_system> system_;
-  std::shared_ptr<bulk_transport> bulk_;
   dialer_actor dialer_;
 };
 
@@ -125,8 +126,8 @@ std::unique_ptr<listener> listen_caf(const listener_options& options) {
 
 std::shared_ptr<channel> connect_caf(std::shared_ptr<caf::actor_system> system, const channel_options& options) {
   auto dials = system->spawn(dialer);
-  auto bulk = transport_towards(options.address);
-  return std::make_shared<networked_channel>(std::move(system), std::move(bulk), std::move(dials), options);
+  channel_environment environment{std::move(system), transport_towards(options.address)};
+  return std::make_shared<networked_channel>(std::move(environment), std::move(dials), options);
 }
 
 }  // namespace troupe::rpc

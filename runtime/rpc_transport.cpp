@@ -16,10 +16,13 @@ namespace {
 
 constexpr auto loopback = "127.0.0.1";
 
-/// The transport that this file installed, if it is still in use.
+class lease;
+
+/// The transport that this file installed, as long as somebody uses it.
 struct provided_transport {
   std::mutex mutex;
-  std::weak_ptr<bulk_transport> transport;
+  std::weak_ptr<lease> users;
+  const bulk_transport* transport = nullptr;
   std::string host;
 };
 
@@ -28,24 +31,44 @@ provided_transport& provided() {
   return instance;
 }
 
+/// What users of the transport hold. The process holds the transport itself, so that its last user can't be told by
+/// that.
+class lease {
+ public:
+  explicit lease(std::shared_ptr<bulk_transport> installed) : transport(std::move(installed)) {}
+  ~lease() {
+    auto& here = provided();
+    const std::scoped_lock lock{here.mutex};
+    if (bulk_transport::current() == transport) bulk_transport::install(nullptr);
+    if (here.transport == transport.get()) here.transport = nullptr;
+  }
+  lease(const lease&) = delete;
+
+  const std::shared_ptr<bulk_transport> transport;
+};
+
+std::shared_ptr<bulk_transport> used(std::shared_ptr<lease> by) {
+  auto* const transport = by->transport.get();
+  return {std::move(by), transport};
+}
+
 /// A loopback transport is of no use to other machines, so it gives way to one that they reach; whoever still uses it
 /// keeps it.
 std::shared_ptr<bulk_transport> provide(const std::string& listen, const std::string& advertised) {
   auto& here = provided();
+  std::shared_ptr<lease> mine;  // its end locks, too
   const std::scoped_lock lock{here.mutex};
-  auto mine = here.transport.lock();
+  mine = here.users.lock();
   auto installed = bulk_transport::current();
-  if (installed && installed != mine) return installed;
-  if (mine && (here.host != loopback || advertised == loopback)) return mine;
-  const auto uninstall = [](tcp_bulk* last) {
-    if (bulk_transport::current().get() == last) bulk_transport::install(nullptr);
-    delete last;
-  };
-  const std::shared_ptr<tcp_bulk> made{new tcp_bulk{{.listen_host = listen, .advertised_host = advertised}}, uninstall};
-  here.transport = made;
+  if (installed && installed.get() != here.transport) return installed;
+  if (mine && (here.host != loopback || advertised == loopback)) return used(std::move(mine));
+  const auto made = std::make_shared<tcp_bulk>(tcp_bulk_options{.listen_host = listen, .advertised_host = advertised});
+  const auto taken = std::make_shared<lease>(made);
+  here.users = taken;
+  here.transport = made.get();
   here.host = advertised;
   bulk_transport::install(made);
-  return made;
+  return used(taken);
 }
 
 /// The address that this machine has on the way to the server. Nothing is sent: the kernel only chooses a route.
