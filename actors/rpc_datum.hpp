@@ -55,14 +55,10 @@ class datum {
   template <class T>
   requires(!std::same_as<T, datum> && representable<T>) datum(const T& object)
       : datum(representation<T>::pack(object)) {}
-  datum(const char* text) : content_(std::string{text}) {}
+  datum(const char* text);
 
   /// Exactly this alternative, without any conversion.
-  static datum of(storage content) {
-    datum result;
-    result.content_ = std::move(content);
-    return result;
-  }
+  static datum of(storage content);
 
   const storage& content() const noexcept { return content_; }
   template <class T>
@@ -102,6 +98,15 @@ struct field {
   std::string name;
   datum content;
 };
+
+// Here, where a field is complete.
+inline datum::datum(const char* text) : content_(std::string{text}) {}
+
+inline datum datum::of(storage content) {
+  datum result;
+  result.content_ = std::move(content);
+  return result;
+}
 
 template <class Archive>
 void datum::serialize(Archive& archive) {
