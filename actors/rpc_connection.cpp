@@ -47,6 +47,9 @@ connection_actor::behavior_type connection_state::make_behavior(connection_optio
   detector_ =
       self_->spawn<caf::linked>(failure_detector, caf::actor_cast<suspicion_listener>(connection_actor{self_}),
                                 failure_detector_options{options_.silence.ping_interval, options_.silence.silence_max});
+  self_->set_down_handler([this](const caf::down_msg& gone) {
+    requests_.lost(gone.source, {status_code::unavailable, "the server went away"});
+  });
   dial();
   watch_deadlines();
   return {
@@ -85,11 +88,17 @@ void connection_state::admit(const door_actor& door) {
   requests_.ask(
       door, options_.dial_limit, "admission to the server",
       [this](const std::vector<executor_actor>& executors, wire<server_welcome>& welcome) {
+        self_->demonitor(door_.address());
         if (const auto problem = welcome.open(); !problem.ok()) return failed(problem);
         ready(executors, *welcome);
       },
-      [this](const status& why) { failed(why); }, admit_atom_v, connection_actor{self_}, options_.inbox,
-      wire<client_hello>{{.name = options_.name}});
+      [this](const status& why) {
+        self_->demonitor(door_.address());
+        failed(why);
+      },
+      admit_atom_v, connection_actor{self_}, options_.inbox, wire<client_hello>{{.name = options_.name}});
+  // CAF dials from memory: what it finds may be the server that was just lost, which never answers.
+  self_->monitor(door);
 }
 
 void connection_state::ready(const std::vector<executor_actor>& executors, const server_welcome& terms) {

@@ -33,8 +33,6 @@ struct callback_scope {
 // A client that looks for its server asks again after at most this.
 constexpr auto first_pause = 100ms;
 constexpr auto longest_pause = 1s;
-// A server that says "unavailable" without a pause must not be asked for ever.
-constexpr auto list_attempts_max = 100;
 // Cancelled operations end at once; beyond this something else is wrong, and nobody waits for it.
 constexpr auto end_limit = 10s;
 
@@ -80,6 +78,20 @@ gpr_timespec as_timespec(time_point deadline) {
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(left.count(), GPR_TIMESPAN));
 }
 
+bool is_lost(const ::grpc::Status& ended) {
+  return ended.error_code() == ::grpc::StatusCode::UNAVAILABLE || ended.error_code() == ::grpc::StatusCode::CANCELLED;
+}
+
+/// Suspends a fiber, blocks a thread.
+void pause_for(duration time) {
+  completion nothing;
+  try {
+    nothing.wait_until(std::chrono::steady_clock::now() + time, "nothing");
+  } catch (const deadline_exceeded_error&) {
+    // As it should be.
+  }
+}
+
 const status client_closed{status_code::cancelled, "the client was closed"};
 
 }  // namespace
@@ -105,13 +117,14 @@ status grpc_connection::begin(const grpc_operation_ptr& started, std::uint64_t& 
   return {};
 }
 
-void grpc_connection::end(std::uint64_t number) {
-  decltype(open_)::node_type ended;
-  {
-    const std::scoped_lock lock{mutex_};
-    ended = open_.extract(number);
-  }
-  ended = {};
+grpc_operation_ptr grpc_connection::take(std::uint64_t number) {
+  const std::scoped_lock lock{mutex_};
+  auto taken = open_.extract(number);
+  return std::move(taken.mapped());
+}
+
+void grpc_connection::end(grpc_operation_ptr taken) {
+  taken.reset();
   const std::scoped_lock lock{mutex_};
   if (--count_ == 0 && closed_) changed_.notify_all();
 }
@@ -166,7 +179,6 @@ status grpc_connection::prepare(grpc_operation& started) const {
 void grpc_connection::prepare_context(::grpc::ClientContext& context, time_point deadline) const {
   context.set_wait_for_ready(true);
   if (deadline != never) context.set_deadline(as_timespec(deadline));
-  if (!client_name_.empty()) context.AddMetadata("troupe-client", client_name_);
 }
 
 void grpc_connection::finish(grpc_operation& ended) const {
@@ -222,10 +234,11 @@ grpc_channel::~grpc_channel() {
 
 std::vector<method_description> grpc_channel::list(time_point deadline) {
   auto asked = try_list(deadline);
-  // Reading the list twice does no harm: a server that is lost meanwhile is waited for again.
-  for (auto attempt = 1; asked->ended.error_code() == ::grpc::StatusCode::UNAVAILABLE && attempt < list_attempts_max;
-       ++attempt)
+  // Reading the list twice does no harm: a server that is lost meanwhile, or stops, is waited for again.
+  while (is_lost(asked->ended)) {
+    pause_for(std::min<duration>(first_pause, deadline - std::chrono::steady_clock::now()));
     asked = try_list(deadline);
+  }
   if (!asked->ended.ok()) throw_status(connection_->explain(*asked));
   std::vector<method_description> result;
   for (const auto& each : asked->methods.methods())
@@ -238,12 +251,15 @@ grpc_operation_ptr grpc_channel::try_list(time_point deadline) {
   std::uint64_t number = 0;
   if (auto problem = connection_->begin(asked, number); !problem.ok()) throw_status(std::move(problem));
   connection_->prepare_context(asked->context, deadline);
+  // Only here: headers cost each call a microsecond.
+  if (!connection_->client_name_.empty()) asked->context.AddMetadata("troupe-client", connection_->client_name_);
   connection_->stub().async()->List(&asked->context, &v1::ListRequest::default_instance(), &asked->methods,
                                     [question = asked.get(), number, open = connection_.get()](::grpc::Status ended) {
                                       const callback_scope scope;
+                                      auto taken = open->take(number);
                                       question->ended = std::move(ended);
                                       question->completed.set();
-                                      open->end(number);
+                                      open->end(std::move(taken));
                                     });
   try {
     asked->completed.wait_until(never, "the list of a server's methods");
@@ -270,9 +286,10 @@ void grpc_channel::start(call_ptr started) {
   connection_->stub().async()->Call(&operation->context, &operation->request, &operation->reply,
                                     [operation = operation.get(), open = connection_.get()](::grpc::Status ended) {
                                       const callback_scope scope;
+                                      auto taken = open->take(operation->what->id);
                                       operation->ended = std::move(ended);
                                       open->finish(*operation);
-                                      open->end(operation->what->id);
+                                      open->end(std::move(taken));
                                     });
 }
 
@@ -281,8 +298,9 @@ void grpc_channel::perform(const call_ptr& started) {
   const auto operation = begin(started);
   if (!operation) return;
   operation->ended = connection_->stub().Call(&operation->context, operation->request, &operation->reply);
+  auto taken = connection_->take(started->id);
   connection_->finish(*operation);
-  connection_->end(started->id);
+  connection_->end(std::move(taken));
 }
 
 void grpc_channel::cancel(const call_ptr& unwanted) {
