@@ -81,8 +81,7 @@ class company {
     forget("served");
     forget("failed");
     const auto again = what.victim == server_process ? harm_server(what) : harm_client(what);
-    BOOST_TEST(!cluster_.has("WRONG"), cluster_.output());
-    BOOST_TEST(!cluster_.has("HANGS"), cluster_.output());
+    BOOST_REQUIRE_MESSAGE(!cluster_.has("WRONG") && !cluster_.has("HANGS"), cluster_.output());
     return again;
   }
 
