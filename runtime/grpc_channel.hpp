@@ -54,8 +54,11 @@ class grpc_connection {
 
   /// Keeps the operation and gives it a number. Not ok: the connection is closed, or a limit is reached.
   status begin(const grpc_operation_ptr& started, std::uint64_t& number);
-  /// gRPC has called back for the last time. This object may be gone afterwards.
-  void end(std::uint64_t number);
+  /// gRPC has called back for the last time: the operation's place is free, before anybody hears of its end and begins
+  /// another one. What is taken must `end`.
+  grpc_operation_ptr take(std::uint64_t number);
+  /// Destroys the operation. This object may be gone afterwards.
+  void end(grpc_operation_ptr taken);
   grpc_operation_ptr find(std::uint64_t number) const;
   /// Nothing begins any more; what is open.
   std::vector<grpc_operation_ptr> close();
@@ -84,7 +87,7 @@ class grpc_connection {
   bool closed_ = false;
   std::uint64_t last_number_ = 0;
   std::unordered_map<std::uint64_t, grpc_operation_ptr> open_;
-  /// Those in `open_`, and those that are being destroyed.
+  /// Those in `open_`, and those that were taken and are not destroyed yet.
   std::size_t count_ = 0;
 };
 
