@@ -105,6 +105,27 @@ class fiber {
 #endif
   }
 
+  void throw_if_cancelled() const {
+    if (!cancelled_) return;
+    throw cancelled_error{why_cancelled_.code() == status_code::cancelled
+                              ? why_cancelled_
+                              : why_cancelled_.wrap(status_code::cancelled, "the closure was cancelled")};
+  }
+
+  /// A cancellation and a deadline are messages to the actor, which hears none while its fiber computes. So a fiber
+  /// that looks goes behind what lies in the mailbox, now and then: a turn costs a microsecond.
+  void let_actor_hear() {
+    const auto now = host_.clock_.now();
+    if (now < hears_at_) return;
+    const auto first = hears_at_ == time_point{};
+    hears_at_ = now + hearing_interval;
+    if (first) return;
+    const auto point = wait_point::make();
+    make_notifier(host_.clock_.self(), [point] { point->complete(); })();
+    point->wait_until(never, "the actor to hear its messages");
+  }
+
+  static constexpr auto hearing_interval = std::chrono::milliseconds{1};
   static thread_local fiber* running;
 
   fiber_host& host_;
@@ -116,6 +137,8 @@ class fiber {
   bool cancelled_ = false;
   status why_cancelled_;
   std::shared_ptr<wait_point> waiting_;
+  /// When the next look lets the actor hear its messages; nothing before the first look.
+  time_point hears_at_{};
   std::unordered_map<const void*, std::shared_ptr<void>> locals_;
   exception_globals exceptions_;
 #ifdef TROUPE_ASAN_FIBERS
@@ -158,7 +181,7 @@ void wait_point::complete() {
 void wait_point::wait_until(time_point deadline, std::string_view what) {
   auto* const self = owner_;
   assert(self == running_fiber());
-  fiber_host::throw_if_cancelled();
+  self->throw_if_cancelled();
   if (!done_) {
     auto& host = self->host_;
     timers::ticket timer;
@@ -177,7 +200,7 @@ void wait_point::wait_until(time_point deadline, std::string_view what) {
     parked_ = false;
     host.clock_.cancel(timer);
   }
-  fiber_host::throw_if_cancelled();
+  self->throw_if_cancelled();
   if (reason_ == wake_reason::deadline)
     throw deadline_exceeded_error{fmt::format("the deadline passed while waiting for {}", what)};
 }
@@ -219,6 +242,7 @@ void fiber_host::run(std::uint64_t key, std::function<void()> work) {
   auto& started = *taken;
   started.key_ = key;
   started.cancelled_ = false;
+  started.hears_at_ = {};
   started.work_ = std::move(work);
   active_.insert_or_assign(key, std::move(taken));
   resume(started);
@@ -288,11 +312,10 @@ bool fiber_host::cancelled() {
 }
 
 void fiber_host::throw_if_cancelled() {
-  const auto* const running = running_fiber();
-  if (running != nullptr && running->cancelled_)
-    throw cancelled_error{running->why_cancelled_.code() == status_code::cancelled
-                              ? running->why_cancelled_
-                              : running->why_cancelled_.wrap(status_code::cancelled, "the closure was cancelled")};
+  auto* const running = running_fiber();
+  if (running == nullptr) return;
+  running->throw_if_cancelled();
+  running->let_actor_hear();
 }
 
 std::shared_ptr<void>& fiber_host::local(const void* slot) {

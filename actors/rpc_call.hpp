@@ -75,10 +75,16 @@ class channel {
   /// there (yet, or any more); one that the server had received ends with `unavailable` when the server is lost.
   virtual void start(call_ptr started) = 0;
 
-  /// Begins and waits in one step, for channels that do so with fewer turns.
+  /// Begins and waits in one step, for channels that do so with fewer turns. A fiber that is cancelled meanwhile takes
+  /// its call along, since nobody else can want the result.
   virtual void perform(const call_ptr& started) {
     start(started);
-    started->wait();
+    try {
+      started->wait();
+    } catch (...) {
+      cancel(started);
+      throw;
+    }
   }
 
   /// Its caller does not want it any more: it ends with `cancelled`, and the server is told.

@@ -34,7 +34,14 @@ status call_table::admit() const {
 }
 
 void call_table::start(const call_ptr& started) {
-  const auto size_bytes = encoded_size_bytes(started->arguments);
+  std::size_t size_bytes = 0;
+  try {
+    size_bytes = encoded_size_bytes(started->arguments);
+  } catch (...) {
+    started->finish(
+        status_of(std::current_exception()).wrap(fmt::format("the arguments of {} can't travel", started->method)));
+    return;
+  }
   auto size_bytes_max = options_.bounds.request_bytes_max;
   executor_actor direct;
   std::uint64_t session = 0;

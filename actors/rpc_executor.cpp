@@ -19,8 +19,16 @@ status too_late(const call_order& order) {
                       std::chrono::duration_cast<std::chrono::milliseconds>(duration{order.limit_ns}).count())};
 }
 
-status check_size(const std::string& method, const char* what, std::size_t size_bytes, const char* limit,
+/// Data may be such that nobody can encode them; what comes over another layer than "caf" was not encoded before.
+template <class T>
+status check_size(const std::string& method, const char* what, const T& data, const char* limit,
                   std::size_t size_bytes_max) {
+  std::size_t size_bytes = 0;
+  try {
+    size_bytes = encoded_size_bytes(data);
+  } catch (...) {
+    return status_of(std::current_exception()).wrap(fmt::format("the {} of {} can't travel", what, method));
+  }
   if (size_bytes <= size_bytes_max) return {};
   return {status_code::resource_exhausted, fmt::format("the {} of {} take {} bytes, but at most {} are allowed ({})",
                                                        what, method, size_bytes, size_bytes_max, limit)};
@@ -101,8 +109,8 @@ status executor_state::admit(const incoming_call& arrived) {
   if (order.limit_ns == 0) return too_late(order);
   if (numbers_.contains({arrived.client, order.id}))
     return {status_code::invalid_argument, fmt::format("the client has an open call with the id {} already", order.id)};
-  auto problem = check_size(order.method, "arguments", encoded_size_bytes(order.arguments), "request_bytes_max",
-                            options_.bounds.request_bytes_max);
+  auto problem =
+      check_size(order.method, "arguments", order.arguments, "request_bytes_max", options_.bounds.request_bytes_max);
   return problem.ok() ? options_.admitted->enter(arrived.client) : problem;
 }
 
@@ -151,8 +159,7 @@ void executor_state::run(std::uint64_t number) {
     try {
       const auto& order = what->order;
       result = call_method(*options_.methods, order.method, order.signature, order.arguments);
-      ended = check_size(order.method, "results", encoded_size_bytes(result), "reply_bytes_max",
-                         options_.bounds.reply_bytes_max);
+      ended = check_size(order.method, "results", result, "reply_bytes_max", options_.bounds.reply_bytes_max);
       if (!ended.ok()) result = {};
     } catch (...) {
       ended = status_of(std::current_exception());

@@ -7,7 +7,11 @@
 #include <troupe/runtime/rpc_transport.hpp>
 
 #include <caf/actor_cast.hpp>
+#include <caf/send.hpp>
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
 
 namespace troupe::rpc {
 
@@ -41,11 +45,13 @@ struct server::implementation {
   }
 
   /// Answers whatever is open, as far as executors have time for it.
-  void retire_executors() {
+  void retire_executors(time_point until) {
+    // All of them at once: one that computes must not hold up the others.
+    for (const auto& each : executors) caf::anon_send(each, retire_atom_v, wire<status>{stopping});
     for (const auto& each : executors) {
       try {
         ask_blocking(
-            *system, each, options.stop_limit, "stopping a server", [](caf::ok_atom) {}, retire_atom_v,
+            *system, each, left_until(until), "stopping a server", [](caf::ok_atom) {}, retire_atom_v,
             wire<status>{stopping});
       } catch (const error&) {
         // It computes: its clients see it go instead.
@@ -53,10 +59,15 @@ struct server::implementation {
     }
   }
 
-  void stop_executors() {
+  void stop_executors(time_point until) {
     std::vector<caf::actor> actors;
     for (auto& each : std::exchange(executors, {})) actors.push_back(caf::actor_cast<caf::actor>(each));
-    if (!stop_actors(*system, std::move(actors), options.stop_limit)) abandon(*system);
+    if (!stop_actors(*system, std::move(actors), left_until(until))) abandon(*system);
+  }
+
+  /// Never nothing, so that what is ready at once is heard.
+  static duration left_until(time_point until) {
+    return std::max<duration>(until - std::chrono::steady_clock::now(), std::chrono::milliseconds{20});
   }
 };
 
@@ -125,7 +136,7 @@ void server::start() {
     if (self.which == layer::caf) self.bulk = transport_at(self.address);
     self.listening = self.which == layer::caf ? listen_caf(options) : listen_grpc(options);
   } catch (...) {
-    self.stop_executors();
+    self.stop_executors(later(std::chrono::steady_clock::now(), self.options.stop_limit));
     throw;
   }
   self.address.port = self.listening->port();
@@ -136,9 +147,11 @@ void server::stop() {
   auto& self = *implementation_;
   if (self.at != stage::serving) return;
   self.at = stage::stopped;
-  self.retire_executors();
+  // Half of the time for answers, the rest for the methods' ends.
+  const auto now = std::chrono::steady_clock::now();
+  self.retire_executors(later(now, self.options.stop_limit / 2));
   self.listening.reset();
-  self.stop_executors();
+  self.stop_executors(later(now, self.options.stop_limit));
   self.bulk.reset();
 }
 
