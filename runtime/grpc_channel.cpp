@@ -108,7 +108,8 @@ grpc_connection::grpc_connection(const channel_options& options)
     : server_(to_string(options.address)),
       client_name_(as_header(options.client_name)),
       bounds_(options.bounds),
-      channel_(::grpc::CreateCustomChannel(target_of(options.address), ::grpc::InsecureChannelCredentials(), arguments_of(options))),
+      channel_(::grpc::CreateCustomChannel(target_of(options.address), ::grpc::InsecureChannelCredentials(),
+                                           arguments_of(options))),
       stub_(v1::Rpc::NewStub(channel_)) {}
 
 status grpc_connection::begin(const grpc_operation_ptr& started, std::uint64_t& number) {
