@@ -1,0 +1,197 @@
+// The example of remote procedure calls (examples/rpc) as its users run it: the server is one program, its clients are
+// other ones, in C++ over both layers and in Python over gRPC. Seed 004; semantics.md 1.7.
+#include <troupe/runtime/child_process.hpp>
+
+#include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <poll.h>
+#include <unistd.h>
+
+namespace troupe {
+
+namespace {
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr auto patience = 60s;
+
+/// A program and what it writes.
+class program {
+ public:
+  program(const std::string& path, std::vector<std::string> arguments)
+      : child_(child_process_options{.program = path, .arguments = std::move(arguments)}) {}
+
+  /// Waits until it has written `text`; what it has written until then.
+  const std::string& output_with(std::string_view text) {
+    const auto found = [&] { return output_.find(text) != std::string::npos; };
+    const auto limit = clock::now() + patience;
+    while (!found() && read_some(limit)) {
+    }
+    BOOST_REQUIRE_MESSAGE(found(), "\"" << text << "\" was not written, but: " << output_);
+    return output_;
+  }
+
+  /// Everything that it writes until its end.
+  const std::string& output() {
+    const auto limit = clock::now() + patience;
+    while (read_some(limit)) {
+    }
+    return output_;
+  }
+
+  void signal(int number) { child_.signal(number); }
+
+  std::string end() {
+    const auto ended = child_.wait_for(patience);
+    BOOST_REQUIRE_MESSAGE(ended, "the program did not end; it wrote: " << output_);
+    return to_string(*ended);
+  }
+
+ private:
+  /// False when nothing more can come.
+  bool read_some(clock::time_point limit) {
+    const std::array files{&child_.standard_output(), &child_.standard_error()};
+    std::vector<pollfd> watched;
+    for (auto* const each : files)
+      if (*each) watched.push_back({each->get(), POLLIN, 0});
+    const auto left = std::chrono::ceil<milliseconds>(limit - clock::now());
+    if (watched.empty() || left <= 0ms) return false;
+    ::poll(watched.data(), watched.size(), static_cast<int>(left.count()));
+    for (auto* const each : files) read_from(*each);
+    return true;
+  }
+
+  void read_from(descriptor& file) {
+    std::array<char, 4096> block{};
+    while (file) {
+      const auto count = ::read(file.get(), block.data(), block.size());
+      if (count < 0) return;
+      if (count == 0) return file.reset();
+      output_.append(block.data(), static_cast<std::size_t>(count));
+    }
+  }
+
+  child_process child_;
+  std::string output_;
+};
+
+/// The example's server on a free port.
+class example_server {
+ public:
+  explicit example_server(const std::string& layer)
+      : server_(RPC_SERVER_PROGRAM, {"--layer", layer, "--address", "localhost:0"}) {
+    const auto begin = "serving " + layer + " on ";
+    const auto output = server_.output_with("word_counts(");
+    const auto at = output.find(begin) + begin.size();
+    address_ = output.substr(at, output.find('\n') - at);
+  }
+
+  const std::string& address() const { return address_; }
+  program& server() { return server_; }
+
+ private:
+  program server_;
+  std::string address_;
+};
+
+struct outcome {
+  std::string end;
+  std::string output;
+};
+
+outcome run(const std::string& path, std::vector<std::string> arguments) {
+  program client{path, std::move(arguments)};
+  const auto output = client.output();
+  return {client.end(), output};
+}
+
+outcome run_python(const std::string& address, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {RPC_PYTHON_CLIENT, "--address", address, "--timeout", "30"});
+  return run("/usr/bin/python3", std::move(arguments));
+}
+
+void check_has(const outcome& result, std::string_view text) {
+  BOOST_TEST(result.output.find(text) != std::string::npos, "\"" << text << "\" is not in: " << result.output);
+}
+
+void run_tour(const std::string& layer) {
+  example_server here{layer};
+  const auto result = run(RPC_CLIENT_PROGRAM, {"--layer", layer, "--address", here.address(), "--timeout", "30"});
+  BOOST_TEST(result.end == "exit code 0");
+  for (const auto* line :
+       {"method: addition(tensor, tensor) -> tensor\n", "addition by name: 5\n", "addition as a function: 5\n",
+        "word_counts: be 2\n", "row_sums: 6 15\n", "observe: 3 so far, mean 3.00\n",
+        "no such method: invalid_argument: the method \"subtraction\" is not registered",
+        "wrong arguments: invalid_argument: argument 2 of addition must be int32 ()", "too slow: deadline_exceeded: "})
+    check_has(result, line);
+  here.server().output_with("count_primes: cancelled");  // the server does not compute on
+  here.server().signal(SIGTERM);
+  BOOST_TEST(here.server().end() == "exit code 0");
+}
+
+BOOST_AUTO_TEST_CASE(the_example_of_the_seed_runs_between_two_programs_over_caf) { run_tour("caf"); }
+BOOST_AUTO_TEST_CASE(the_example_of_the_seed_runs_between_two_programs_over_grpc) { run_tour("grpc"); }
+
+BOOST_AUTO_TEST_CASE(the_example_of_the_seed_runs_from_python) {
+  example_server here{"grpc"};
+  const auto result = run_python(here.address(), {});
+  BOOST_TEST(result.end == "exit code 0");
+  for (const auto* line :
+       {"addition: 5\n", "addition of numbers: 5\n", "row_sums: [6.0, 15.0]\n",
+        "word_counts: {'be': 2, 'not': 1, 'or': 1, 'to': 2}\n",
+        "no such method: INVALID_ARGUMENT: the method \"subtraction\" is not registered",
+        "wrong arguments: INVALID_ARGUMENT: argument 2 of addition must be int32 ()", "too slow: DEADLINE_EXCEEDED: "})
+    check_has(result, line);
+  here.server().output_with("count_primes: cancelled");
+}
+
+BOOST_AUTO_TEST_CASE(python_calls_any_method_and_shows_the_code_and_the_text_of_an_error) {
+  example_server here{"grpc"};
+  check_has(run_python(here.address(), {"word_counts", "\"a b a\""}), "{\"a\": 2, \"b\": 1}\n");
+  check_has(run_python(here.address(), {"observe", "2.5"}), "[1, 2.5]\n");
+  const auto wrong = run_python(here.address(), {"addition", "1"});
+  BOOST_TEST(wrong.end == "exit code 1");
+  check_has(wrong, "client.py: INVALID_ARGUMENT: addition takes 2 arguments, but got 1\n");
+}
+
+BOOST_AUTO_TEST_CASE(servers_tell_their_methods_and_services_to_any_client) {
+  example_server here{"grpc"};
+  check_has(run_python(here.address(), {"--list"}), "count_primes(int64) -> int64\n");
+  const auto services = run_python(here.address(), {"--services"});
+  check_has(services, "troupe.rpc.v1.Rpc\n");
+  check_has(services, "grpc.reflection.v1alpha.ServerReflection\n");
+}
+
+BOOST_AUTO_TEST_CASE(wrong_command_lines_and_missing_servers_have_exit_codes_of_their_own) {
+  for (const auto* path : {RPC_SERVER_PROGRAM, RPC_CLIENT_PROGRAM}) {
+    BOOST_TEST(run(path, {"--help"}).end == "exit code 0");
+    BOOST_TEST(run(path, {"--layer", "http"}).end == "exit code 2");
+    BOOST_TEST(run(path, {"--address", "localhost"}).end == "exit code 2");
+  }
+  const auto help = run("/usr/bin/python3", {RPC_PYTHON_CLIENT, "--help"});
+  BOOST_TEST(help.end == "exit code 0");
+  check_has(help, "--services");
+  BOOST_TEST(run_python("localhost:1", {"no", "JSON"}).end == "exit code 2");
+
+  example_server here{"grpc"};
+  const auto second = run(RPC_SERVER_PROGRAM, {"--address", here.address()});
+  BOOST_TEST(second.end == "exit code 1");
+  check_has(second, here.address());
+  const auto alone = run(RPC_CLIENT_PROGRAM, {"--address", "localhost:1", "--timeout", "0.2"});
+  BOOST_TEST(alone.end == "exit code 1");
+  check_has(alone, "deadline_exceeded");
+}
+
+}  // namespace
+
+}  // namespace troupe
