@@ -281,14 +281,9 @@ TROUPE_TEST_CASE_FOR_EACH_LAYER(a_port_in_use_is_an_error_that_names_it_and_the_
 }
 
 TROUPE_TEST_CASE_FOR_EACH_LAYER(stopping_ends_open_calls_with_unavailable_and_cancels_their_methods) {
-  auto server = make_server(layer);
   gate started;
   gate cancelled;
-  server.register_method("wait", [&] {
-    started.open();
-    wait_for_cancellation(cancelled);
-  });
-  server.start();
+  auto server = make_waiting_server(layer, started, cancelled);
   const auto client = connect(server, layer);
   const auto result = client.call("wait");
   BOOST_REQUIRE(started.wait());
@@ -368,14 +363,9 @@ TROUPE_TEST_CASE_FOR_EACH_LAYER(a_timeout_of_zero_is_the_clients_and_another_one
 }
 
 TROUPE_TEST_CASE_FOR_EACH_LAYER(no_timeout_waits_as_long_as_the_server_lives) {
-  auto server = make_server(layer);
   gate started;
   gate cancelled;
-  server.register_method("wait", [&] {
-    started.open();
-    wait_for_cancellation(cancelled);
-  });
-  server.start();
+  auto server = make_waiting_server(layer, started, cancelled);
   const auto client = connect(server, layer);
   const auto result = client.call("wait", {}, {}, no_timeout);
   BOOST_REQUIRE(started.wait());
@@ -385,14 +375,9 @@ TROUPE_TEST_CASE_FOR_EACH_LAYER(no_timeout_waits_as_long_as_the_server_lives) {
 }
 
 TROUPE_TEST_CASE_FOR_EACH_LAYER(a_cancelled_call_ends_at_once_and_its_method_is_cancelled) {
-  auto server = make_server(layer);
   gate started;
   gate cancelled;
-  server.register_method("wait", [&] {
-    started.open();
-    wait_for_cancellation(cancelled);
-  });
-  server.start();
+  auto server = make_waiting_server(layer, started, cancelled);
   const auto client = connect(server, layer);
   const auto result = client.call("wait");
   BOOST_REQUIRE(started.wait());
@@ -403,14 +388,9 @@ TROUPE_TEST_CASE_FOR_EACH_LAYER(a_cancelled_call_ends_at_once_and_its_method_is_
 }
 
 TROUPE_TEST_CASE_FOR_EACH_LAYER(a_client_that_goes_takes_its_calls_along) {
-  auto server = make_server(layer);
   gate started;
   gate cancelled;
-  server.register_method("wait", [&] {
-    started.open();
-    wait_for_cancellation(cancelled);
-  });
-  server.start();
+  auto server = make_waiting_server(layer, started, cancelled);
   std::optional<status_or_result> result;
   {
     const auto client = connect(server, layer);

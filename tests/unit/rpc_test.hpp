@@ -72,6 +72,17 @@ inline void wait_for_cancellation(gate& cancelled) {
   }
 }
 
+/// A server that serves one method, "wait", which opens `started` and waits until it is cancelled.
+inline server make_waiting_server(const std::string& layer, gate& started, gate& cancelled) {
+  auto server = make_server(layer);
+  server.register_method("wait", [&] {
+    started.open();
+    wait_for_cancellation(cancelled);
+  });
+  server.start();
+  return server;
+}
+
 /// The status that `work` throws; ok if it throws nothing.
 template <class Work>
 status status_of_call(Work work) {
