@@ -3,6 +3,7 @@
 #include <troupe/runtime/middleman_dial.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/rpc_layer.hpp>
+#include <troupe/runtime/rpc_system.hpp>
 #include <troupe/runtime/rpc_transport.hpp>
 
 #include <caf/io/middleman.hpp>
@@ -125,6 +126,7 @@ std::unique_ptr<listener> listen_caf(const listener_options& options) {
 }
 
 std::shared_ptr<channel> connect_caf(std::shared_ptr<caf::actor_system> system, const channel_options& options) {
+  const system_scope scope;
   auto dials = system->spawn(dialer);
   channel_environment environment{std::move(system), transport_towards(options.address)};
   return std::make_shared<networked_channel>(std::move(environment), std::move(dials), options);

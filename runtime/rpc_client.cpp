@@ -132,6 +132,7 @@ client client::create(std::string_view layer, std::string_view address, std::str
 
 client client::create(caf::actor_system& system, std::string_view address, std::string name, duration timeout,
                       client_options options) {
+  check_networked(system, "client");
   return connect({std::shared_ptr<void>{}, &system}, "caf", address, std::move(name), timeout, options);
 }
 

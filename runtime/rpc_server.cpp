@@ -87,10 +87,7 @@ server server::create(std::string_view layer, std::string_view address, server_o
 }
 
 server server::create(caf::actor_system& system, std::string_view address, server_options options) {
-  if (!system.has_middleman())
-    throw failed_precondition_error{
-        "an RPC server needs CAF's middleman: call load<caf::io::middleman>() in the constructor of the actor system's "
-        "config"};
+  check_networked(system, "server");
   return make({std::shared_ptr<void>{}, &system}, "caf", address, options);
 }
 
@@ -124,6 +121,7 @@ void server::start() {
   if (self.at == stage::stopped)
     throw failed_precondition_error{
         fmt::format("the server {} was stopped; create another one to serve again", address())};
+  const system_scope scope;
   self.spawn_executors();
   try {
     const listener_options options{.system = self.system.get(),
@@ -146,6 +144,7 @@ void server::start() {
 void server::stop() {
   auto& self = *implementation_;
   if (self.at != stage::serving) return;
+  const system_scope scope;
   self.at = stage::stopped;
   // Half of the time for answers, the rest for the methods' ends.
   const auto now = std::chrono::steady_clock::now();

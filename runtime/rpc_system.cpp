@@ -1,5 +1,10 @@
+#include <troupe/actors/fiber.hpp>
+#include <troupe/device/error.hpp>
 #include <troupe/runtime/rpc_system.hpp>
 #include <troupe/runtime/system_config.hpp>
+
+#include <caf/logger.hpp>
+#include <fmt/format.h>
 
 #include <array>
 #include <mutex>
@@ -37,7 +42,22 @@ shared_systems& shared() {
 
 }  // namespace
 
+void check_networked(const caf::actor_system& system, const char* what) {
+  if (!system.has_middleman())
+    throw failed_precondition_error{
+        fmt::format("an RPC {} needs CAF's middleman: call load<caf::io::middleman>() in the constructor of the actor "
+                    "system's config",
+                    what)};
+}
+
+system_scope::~system_scope() {
+  // A fiber's thread goes back to the system of the fiber's actor.
+  auto* const host = fiber_host::current();
+  caf::logger::set_current_actor_system(host != nullptr ? &host->clock().self()->home_system() : nullptr);
+}
+
 std::shared_ptr<caf::actor_system> shared_system(bool networked) {
+  const system_scope scope;
   auto& all = shared();
   const std::scoped_lock lock{all.mutex};
   auto& slot = all.by_kind[networked ? 1 : 0];

@@ -16,4 +16,18 @@ std::shared_ptr<caf::actor_system> shared_system(bool networked);
 /// process instead of being waited for. Does nothing for a system of the application.
 void abandon(const caf::actor_system& system);
 
+/// @throws failed_precondition_error when an application's system lacks the middleman that "server" or "client" needs
+void check_networked(const caf::actor_system& system, const char* what);
+
+/// Each thread that makes or spawns something in a system does so within this scope. Problem: CAF remembers in every
+/// thread the system that the thread spawned in last, and the end of a system waits until no thread remembers it,
+/// though threads (of the application, of a cluster's workers) outlive the last client. Not around anything that
+/// suspends.
+class system_scope {
+ public:
+  system_scope() = default;
+  ~system_scope();
+  system_scope(const system_scope&) = delete;
+};
+
 }  // namespace troupe::rpc

@@ -14,6 +14,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace troupe::rpc {
 
@@ -244,7 +246,26 @@ TROUPE_TEST_CASE_FOR_EACH_LAYER(a_method_may_use_a_variable_and_a_remote_value_o
   BOOST_TEST(client.method<float(float)>("scheduled").blocking(4) == 8.0f);
 }
 
-// --- an application's own actor system -------------------------------------------------------------------------------
+// --- actor systems ---------------------------------------------------------------------------------------------------
+
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_thread_that_has_used_clients_and_servers_holds_up_nobody_who_ends_them) {
+  // CAF remembers in each thread where it spawned last.
+  gate done;
+  gate over;
+  std::optional<server> serving;
+  std::thread user{[&] {
+    serving = make_server(layer);
+    add_methods(*serving);
+    serving->start();
+    connect(*serving, layer).call("nothing").is_ok();
+    done.open();
+    over.wait();
+  }};
+  BOOST_TEST(done.wait());
+  serving.reset();
+  over.open();
+  user.join();
+}
 
 BOOST_AUTO_TEST_CASE(an_application_serves_and_calls_in_its_own_actor_system) {
   application_config config{true};
