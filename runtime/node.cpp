@@ -1,3 +1,5 @@
+#include "basp_guard.hpp"
+
 #include <troupe/actors/build_id.hpp>
 #include <troupe/runtime/dialer.hpp>
 #include <troupe/runtime/node.hpp>
@@ -36,6 +38,7 @@ identity make_identity(const task_id& task) {
 }
 
 std::string listen_address(const std::string& host) {
+  guard_basp_headers();
   std::array<unsigned char, sizeof(in6_addr)> ignored{};
   const auto is_address = ::inet_pton(AF_INET, host.c_str(), ignored.data()) == 1 ||
                           ::inet_pton(AF_INET6, host.c_str(), ignored.data()) == 1;
