@@ -16,7 +16,13 @@ std::shared_ptr<completion> method_listing::known() const {
 }
 
 std::vector<method_description> method_listing::await(time_point deadline, std::string_view what) {
-  known()->wait_until(deadline, what);
+  try {
+    known()->wait_until(deadline, what);
+  } catch (const deadline_exceeded_error& late) {
+    const std::scoped_lock lock{mutex_};
+    if (failed_.ok()) throw;
+    throw_status(failed_.wrap(status_code::deadline_exceeded, late.get_status().message()));
+  }
   const std::scoped_lock lock{mutex_};
   if (!refused_.ok()) throw_status(refused_);
   return methods_;
@@ -33,6 +39,11 @@ void method_listing::set(status refused) {
   const std::scoped_lock lock{mutex_};
   refused_ = std::move(refused);
   known_->set();
+}
+
+void method_listing::note(status failed) {
+  const std::scoped_lock lock{mutex_};
+  failed_ = std::move(failed);
 }
 
 void method_listing::reset() {
@@ -112,6 +123,7 @@ void connection_state::ready(const std::vector<executor_actor>& executors, const
 
 void connection_state::failed(const status& why) {
   const auto refused = why.code() == status_code::failed_precondition || why.code() == status_code::resource_exhausted;
+  options_.methods->note(why);
   if (refused) {
     options_.methods->set(why);
     options_.calls->refuse(why);

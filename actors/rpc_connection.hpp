@@ -32,6 +32,8 @@ class method_listing {
   /// The methods, or why they can't be had; as long as nothing is set, `await` waits.
   void set(std::vector<method_description> methods);
   void set(status refused);
+  /// Why the last attempt to connect failed: what `await` says when its deadline passes.
+  void note(status failed);
   /// The connection is lost: `await` waits again.
   void reset();
 
@@ -42,6 +44,7 @@ class method_listing {
   std::shared_ptr<completion> known_ = std::make_shared<completion>();
   std::vector<method_description> methods_;
   status refused_;
+  status failed_;
 };
 
 struct connection_options {
