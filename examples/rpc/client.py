@@ -215,6 +215,16 @@ def tour(server):
             print(f"{title}: {explain(error)}")
 
 
+def argument_of(text):
+    """JSON, in which {"float32": [[1, 2], [3, 4]]} is a tensor."""
+
+    def read(fields):
+        (name, content), *others = fields.items() or [("", None)]
+        return Tensor.of(name, content) if name in ELEMENTS and not others else fields
+
+    return json.loads(text, object_hook=read)
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(
         prog="client.py",
@@ -226,14 +236,14 @@ def parse(arguments):
     parser.add_argument("--list", action="store_true", help="print the server's methods")
     parser.add_argument("--services", action="store_true", help="print the server's services, by server reflection")
     parser.add_argument("method", nargs="?", help="the method to call")
-    parser.add_argument("arguments", nargs="*", metavar="argument", help='its arguments, as JSON: 2, "text", [1, 2]')
+    parser.add_argument("arguments", nargs="*", metavar="argument", help='JSON: 2, "text", {"float32": [1, 2]}')
     chosen = parser.parse_args(arguments)
     if not chosen.timeout > 0:
         parser.error(f"the timeout must be positive, not {chosen.timeout}")
     try:
-        chosen.arguments = [json.loads(each) for each in chosen.arguments]
-    except json.JSONDecodeError as error:
-        parser.error(f"an argument is no JSON: {error} (texts need quotes: '\"text\"')")
+        chosen.arguments = [argument_of(each) for each in chosen.arguments]
+    except ValueError as error:
+        parser.error(f"an argument can't be read: {error} (texts need quotes: '\"text\"')")
     return chosen
 
 

@@ -1,89 +1,18 @@
 // The example of remote procedure calls (examples/rpc) as its users run it: the server is one program, its clients are
 // other ones, in C++ over both layers and in Python over gRPC. Seed 004; semantics.md 1.7.
-#include <troupe/runtime/child_process.hpp>
+#include "watched_program.hpp"
 
 #include <boost/test/unit_test.hpp>
-#include <fmt/format.h>
 
-#include <array>
-#include <chrono>
 #include <csignal>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
-
-#include <poll.h>
-#include <unistd.h>
 
 namespace troupe {
 
 namespace {
-
-using namespace std::chrono_literals;
-using clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
-
-constexpr auto patience = 60s;
-
-/// A program and what it writes.
-class program {
- public:
-  program(const std::string& path, std::vector<std::string> arguments)
-      : child_(child_process_options{.program = path, .arguments = std::move(arguments)}) {}
-
-  /// Waits until it has written `text`; what it has written until then.
-  const std::string& output_with(std::string_view text) {
-    const auto found = [&] { return output_.find(text) != std::string::npos; };
-    const auto limit = clock::now() + patience;
-    while (!found() && read_some(limit)) {
-    }
-    BOOST_REQUIRE_MESSAGE(found(), "\"" << text << "\" was not written, but: " << output_);
-    return output_;
-  }
-
-  /// Everything that it writes until its end.
-  const std::string& output() {
-    const auto limit = clock::now() + patience;
-    while (read_some(limit)) {
-    }
-    return output_;
-  }
-
-  void signal(int number) { child_.signal(number); }
-
-  std::string end() {
-    const auto ended = child_.wait_for(patience);
-    BOOST_REQUIRE_MESSAGE(ended, "the program did not end; it wrote: " << output_);
-    return to_string(*ended);
-  }
-
- private:
-  /// False when nothing more can come.
-  bool read_some(clock::time_point limit) {
-    const std::array files{&child_.standard_output(), &child_.standard_error()};
-    std::vector<pollfd> watched;
-    for (auto* const each : files)
-      if (*each) watched.push_back({each->get(), POLLIN, 0});
-    const auto left = std::chrono::ceil<milliseconds>(limit - clock::now());
-    if (watched.empty() || left <= 0ms) return false;
-    ::poll(watched.data(), watched.size(), static_cast<int>(left.count()));
-    for (auto* const each : files) read_from(*each);
-    return true;
-  }
-
-  void read_from(descriptor& file) {
-    std::array<char, 4096> block{};
-    while (file) {
-      const auto count = ::read(file.get(), block.data(), block.size());
-      if (count < 0) return;
-      if (count == 0) return file.reset();
-      output_.append(block.data(), static_cast<std::size_t>(count));
-    }
-  }
-
-  child_process child_;
-  std::string output_;
-};
 
 /// The example's server on a free port.
 class example_server {
@@ -97,10 +26,10 @@ class example_server {
   }
 
   const std::string& address() const { return address_; }
-  program& server() { return server_; }
+  watched_program& server() { return server_; }
 
  private:
-  program server_;
+  watched_program server_;
   std::string address_;
 };
 
@@ -110,7 +39,7 @@ struct outcome {
 };
 
 outcome run(const std::string& path, std::vector<std::string> arguments) {
-  program client{path, std::move(arguments)};
+  watched_program client{path, std::move(arguments)};
   const auto output = client.output();
   return {client.end(), output};
 }
@@ -159,6 +88,7 @@ BOOST_AUTO_TEST_CASE(python_calls_any_method_and_shows_the_code_and_the_text_of_
   example_server here{"grpc"};
   check_has(run_python(here.address(), {"word_counts", "\"a b a\""}), "{\"a\": 2, \"b\": 1}\n");
   check_has(run_python(here.address(), {"observe", "2.5"}), "[1, 2.5]\n");
+  check_has(run_python(here.address(), {"row_sums", R"({"float32": [[1, 2], [3, 4]]})"}), "[3.0, 7.0]\n");
   const auto wrong = run_python(here.address(), {"addition", "1"});
   BOOST_TEST(wrong.end == "exit code 1");
   check_has(wrong, "client.py: INVALID_ARGUMENT: addition takes 2 arguments, but got 1\n");
