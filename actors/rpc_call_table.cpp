@@ -60,7 +60,10 @@ void call_table::start(const call_ptr& started) {
       started->id = ++last_id_;
       auto& added = open_[started->id];
       added = {started, deadlines_.emplace(started->deadline, started->id), false};
-      wake = started->deadline < wakes_at_;
+      if (started->deadline < wakes_at_) {
+        wakes_at_ = started->deadline;  // until `expire` says better: the actor is told once
+        wake = true;
+      }
       if (!executors_.empty() && open_.size() <= direct_calls_max) {
         added.sent = true;
         direct = executor_of(started->id);

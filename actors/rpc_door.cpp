@@ -35,8 +35,9 @@ door_actor::behavior_type door_state::make_behavior(door_options options) {
       [this](admit_atom, const connection_actor& client, const reply_sink& sink,
              wire<client_hello>& hello) -> caf::result<std::vector<executor_actor>, wire<server_welcome>> {
         if (const auto problem = hello.open(); !problem.ok()) return make_error(problem);
-        if (const auto problem = check(*hello); !problem.ok()) return make_error(problem);
         if (!client || !sink) return make_error(status{status_code::invalid_argument, "a client without a door"});
+        end_sessions_of(client);
+        if (const auto problem = check(*hello); !problem.ok()) return make_error(problem);
         const auto session = ++last_session_;
         sessions_.emplace(session, guest{client, hello->name});
         self_->send(detector_, watch_atom_v, session, caf::actor_cast<pingable_actor>(client));
@@ -64,6 +65,16 @@ status door_state::check(const client_hello& hello) const {
     return {status_code::resource_exhausted,
             fmt::format("the server has {} clients, its limit (clients_max)", sessions_.size())};
   return {};
+}
+
+void door_state::end_sessions_of(const connection_actor& client) {
+  std::vector<std::uint64_t> over;
+  for (const auto& [session, who] : sessions_)
+    if (who.client == client) over.push_back(session);
+  for (const auto session : over) {
+    self_->send(detector_, dismiss_atom_v, session);
+    end_session(session);
+  }
 }
 
 void door_state::end_session(std::uint64_t which) {

@@ -1,6 +1,6 @@
 // The door of a server: lets clients in, says which methods there are, and notices when clients go.
 //
-//   client: (unknown) --admit--> IN SESSION --dismiss, its link breaks, silence--> (unknown)
+//   client: (unknown) --admit--> IN SESSION --dismiss, its link breaks, silence, it comes again--> (unknown)
 //
 // Calls don't pass through the door: a client learns the executors and talks to them. The door answers pings while
 // methods compute, so a busy server is not taken for a dead one. A client that goes takes its calls with it: the
@@ -41,6 +41,8 @@ class door_state {
   };
 
   status check(const client_hello& hello) const;
+  /// A client that comes again has lost its session, or never heard of it because the welcome was late.
+  void end_sessions_of(const connection_actor& client);
   void end_session(std::uint64_t which);
 
   pointer self_;
