@@ -63,11 +63,11 @@ class named_clients {
     const std::scoped_lock lock{mutex_};
     std::erase_if(links_, [](const auto& entry) { return entry.second.expired(); });
     auto& slot = links_[{which, address, name}];
-    if (const auto living = slot.lock()) {
+    if (auto living = slot.lock()) {
       living->replace(std::move(connected));
       return living;
     }
-    const auto link = made(address, name, std::move(connected));
+    auto link = made(address, name, std::move(connected));
     slot = link;
     return link;
   }
@@ -75,7 +75,7 @@ class named_clients {
  private:
   static std::shared_ptr<client_link> made(const std::string& address, const std::string& name,
                                            client_link::connection connected) {
-    const auto link = std::make_shared<client_link>(address, name);
+    auto link = std::make_shared<client_link>(address, name);
     link->replace(std::move(connected));
     return link;
   }
