@@ -22,6 +22,7 @@ class stack_pool {
   void deallocate(boost::context::stack_context& stack) noexcept;
 
  private:
+  boost::context::stack_context map() const;
   void unmap(boost::context::stack_context& stack) noexcept;
 
   std::size_t page_bytes_;
