@@ -12,11 +12,11 @@
 #include <random>
 #include <string>
 
-namespace troupe::rpc {
+// --- types of an application -----------------------------------------------------------------------------------------
 
 namespace {
 
-// --- types of an application -----------------------------------------------------------------------------------------
+namespace application {
 
 struct point {
   std::int32_t x = 0;
@@ -74,7 +74,13 @@ class celsius {
   double degrees_ = 0;
 };
 
+}  // namespace application
+
 }  // namespace
+
+namespace troupe::rpc {
+
+using namespace application;
 
 template <>
 struct representation<celsius> {
