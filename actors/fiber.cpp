@@ -24,6 +24,13 @@ namespace troupe {
 
 namespace {
 
+// Unoptimised frames with the sanitizer's guards are several times as large.
+#ifdef TROUPE_ASAN_FIBERS
+constexpr std::size_t bytes_per_byte_of_stack = 4;
+#else
+constexpr std::size_t bytes_per_byte_of_stack = 1;
+#endif
+
 // The C++ runtime keeps the exceptions in flight per thread; each fiber needs its own set (F-4).
 struct exception_globals {
   void* caught = nullptr;
@@ -211,7 +218,7 @@ fiber_host::fiber_host(timers& clock, options chosen, fiber_environment* environ
     : clock_(clock),
       options_(chosen),
       environment_(environment),
-      stacks_(std::make_unique<stack_pool>(chosen.stack_bytes, chosen.pooled_max)) {}
+      stacks_(std::make_unique<stack_pool>(chosen.stack_bytes * bytes_per_byte_of_stack, chosen.pooled_max)) {}
 
 fiber_host::~fiber_host() {
   turn_end_ = nullptr;

@@ -69,7 +69,7 @@ class fiber_environment {
 class fiber_host {
  public:
   struct options {
-    /// Usable bytes of a stack, rounded up to pages; a guard page lies below.
+    /// Usable bytes of a stack, rounded up to pages; a guard page lies below. With AddressSanitizer four times as many.
     std::size_t stack_bytes = 256 * 1024;
     /// Stacks kept for later fibers.
     std::size_t pooled_max = 64;

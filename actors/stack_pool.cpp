@@ -22,11 +22,9 @@ stack_pool::~stack_pool() {
 }
 
 boost::context::stack_context stack_pool::allocate() {
-  const auto stack = free_.empty() ? map() : free_.back();
-  if (!free_.empty()) free_.pop_back();
-  // A fiber that ended leaves frames that never returned, and AddressSanitizer still guards them; it does so even
-  // where their memory was unmapped and came back. This does nothing without the sanitizer.
-  ASAN_UNPOISON_MEMORY_REGION(static_cast<char*>(stack.sp) - stack.size, stack.size);
+  if (free_.empty()) return map();
+  const auto stack = free_.back();
+  free_.pop_back();
   return stack;
 }
 
@@ -47,6 +45,9 @@ boost::context::stack_context stack_pool::map() const {
 }
 
 void stack_pool::deallocate(boost::context::stack_context& stack) noexcept {
+  // A fiber that ended leaves frames that never returned. AddressSanitizer would still guard them, in whatever comes to
+  // lie there next, even after the memory was unmapped. Without the sanitizer this does nothing.
+  ASAN_UNPOISON_MEMORY_REGION(static_cast<char*>(stack.sp) - stack.size, stack.size);
   if (free_.size() < pooled_max_) {
     free_.push_back(stack);
   } else {

@@ -240,7 +240,8 @@ BOOST_AUTO_TEST_CASE(each_kind_of_object_becomes_the_data_that_the_table_says) {
   BOOST_TEST((datum{std::set<std::int32_t>{1, 2}} == datum::of(datum::list{1, 2})));
   const datum named{std::map<std::string, std::int32_t>{{"b", 2}, {"a", 1}}};
   BOOST_TEST((named == datum::of(datum::record{{"a", 1}, {"b", 2}})));
-  BOOST_TEST((datum{std::map<std::int32_t, std::string>{{1, "a"}}} == datum::of(datum::list{datum::list{1, "a"}})));
+  const auto entry = datum::of(datum::list{1, "a"});
+  BOOST_TEST((datum{std::map<std::int32_t, std::string>{{1, "a"}}} == datum::of(datum::list{entry})));
   BOOST_TEST((datum{point{1, "a"}} == datum::of(datum::list{1, "a"})));
   BOOST_TEST((datum{std::pair{1, std::string{"a"}}} == datum::of(datum::list{1, "a"})));
   BOOST_TEST(datum{std::optional<std::int32_t>{}}.empty());
