@@ -116,7 +116,7 @@ class fiber {
     if (!cancelled_) return;
     throw cancelled_error{why_cancelled_.code() == status_code::cancelled
                               ? why_cancelled_
-                              : why_cancelled_.wrap(status_code::cancelled, "the closure was cancelled")};
+                              : why_cancelled_.wrap(status_code::cancelled, "the function was cancelled")};
   }
 
   /// A cancellation and a deadline are messages to the actor, which hears none while its fiber computes. So a fiber

@@ -112,7 +112,8 @@ class fiber_host {
   static fiber_environment* current_environment();
   /// True while the running fiber has been cancelled: long computations may look and leave early.
   static bool cancelled();
-  /// Throws `cancelled_error` if the running fiber has been cancelled; does nothing outside of fibers.
+  /// Throws `cancelled_error` if the running fiber has been cancelled; does nothing outside of fibers. Once in a while
+  /// it waits for the actor to hear its messages, since a cancellation is one of them: other fibers may run meanwhile.
   static void throw_if_cancelled();
   /// One slot of fiber-local data by the address of `slot`; outside of fibers it belongs to the thread.
   static std::shared_ptr<void>& local(const void* slot);

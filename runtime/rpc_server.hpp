@@ -14,7 +14,7 @@
 //
 // A call is over when its client's deadline passes, or the client cancels it or goes: the method is cancelled, which
 // means that its next wait throws cancelled_error; one that computes for long may look with
-// `fiber_host::throw_if_cancelled()`.
+// `fiber_host::throw_if_cancelled()`, which counts as a wait.
 //
 // Semantics: semantics.md 1.7.
 #pragma once
