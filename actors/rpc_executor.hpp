@@ -13,6 +13,7 @@
 #pragma once
 
 #include <troupe/actors/fiber.hpp>
+#include <troupe/actors/keep_awake.hpp>
 #include <troupe/actors/rpc_admission.hpp>
 #include <troupe/actors/rpc_messages.hpp>
 #include <troupe/actors/rpc_reply_batches.hpp>
@@ -36,6 +37,9 @@ struct executor_options {
   fiber_host::options fibers;
   /// How long the executor starts calls before it looks at its mailbox.
   duration turn_budget = std::chrono::milliseconds{1};
+  /// When the last call came within this time, the thread looks out for the next one as long, instead of sleeping: one
+  /// call after the other is answered without waking a thread.
+  duration awake_limit = std::chrono::microseconds{500};
   /// How long tensors of a call may take to arrive.
   duration bulk_limit = std::chrono::seconds{60};
 };
@@ -63,6 +67,7 @@ class executor_state {
   void take(incoming_call_ptr arrived);
   status admit(const incoming_call& arrived);
   void start_some();
+  void look_out();
   void run(std::uint64_t number);
   void cancel(const call_key& which, const status& why);
   void cancel_client(std::uint64_t client, const status& why);
@@ -81,6 +86,10 @@ class executor_state {
   std::map<call_key, std::uint64_t> numbers_;
   std::deque<std::uint64_t> waiting_;
   std::size_t running_ = 0;
+  std::unique_ptr<keep_awake> awake_;
+  /// Since when there is no call; `never` while there is one.
+  time_point idle_since_ = never;
+  bool soon_ = false;
   bool yielding_ = false;
   /// Last, so that it goes first: fibers that are cancelled then still use the rest.
   std::unique_ptr<fiber_host> fibers_;
