@@ -254,7 +254,7 @@ std::vector<method_description> grpc_channel::list(time_point deadline) {
 }
 
 grpc_operation_ptr grpc_channel::try_list(time_point deadline) {
-  const auto asked = std::make_shared<grpc_operation>("the list of methods");
+  auto asked = std::make_shared<grpc_operation>("the list of methods");
   std::uint64_t number = 0;
   if (auto problem = connection_->begin(asked, number); !problem.ok()) throw_status(std::move(problem));
   connection_->prepare_context(asked->context, deadline);
