@@ -239,7 +239,8 @@ BOOST_AUTO_TEST_CASE(an_identity_can_be_sent_and_shown) {
 BOOST_AUTO_TEST_CASE(the_build_id_belongs_to_the_module_of_an_address) {
   BOOST_TEST(troupe::program_build_id() != 0u);
   BOOST_TEST(troupe::build_id_of(reinterpret_cast<const void*>(&step)) == troupe::program_build_id());
-  const auto in_library = troupe::build_id_of(reinterpret_cast<const void*>(&std::fopen));
+  // No function that a sanitizer replaces by its own.
+  const auto in_library = troupe::build_id_of(reinterpret_cast<const void*>(&std::rand));
   BOOST_TEST(in_library != 0u);
   BOOST_TEST(in_library != troupe::program_build_id());
   const auto on_stack = 0;
