@@ -1,8 +1,8 @@
-#include <troupe/actors/client.hpp>
+#include <troupe/actors/variables/client.hpp>
 #include <troupe/runtime/checkpoint.hpp>
-#include <troupe/runtime/checkpoint_file.hpp>
 #include <troupe/runtime/distributed_variable.hpp>
 #include <troupe/runtime/strategy.hpp>
+#include <troupe/runtime/variables/checkpoint_file.hpp>
 
 #include <fmt/format.h>
 

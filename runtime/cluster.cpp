@@ -1,8 +1,8 @@
-#include <troupe/actors/client.hpp>
-#include <troupe/actors/event_bus.hpp>
-#include <troupe/runtime/blocking.hpp>
+#include <troupe/actors/membership/event_bus.hpp>
+#include <troupe/actors/variables/client.hpp>
 #include <troupe/runtime/cluster.hpp>
-#include <troupe/runtime/dialer.hpp>
+#include <troupe/runtime/cluster/blocking.hpp>
+#include <troupe/runtime/cluster/dialer.hpp>
 
 #include <caf/actor_cast.hpp>
 #include <caf/send.hpp>

@@ -9,10 +9,10 @@
 // have loaded the middleman.
 #pragma once
 
-#include <troupe/actors/coordinator.hpp>
-#include <troupe/actors/membership.hpp>
+#include <troupe/actors/closures/coordinator.hpp>
+#include <troupe/actors/membership/membership.hpp>
+#include <troupe/runtime/cluster/task_environment.hpp>
 #include <troupe/runtime/node.hpp>
-#include <troupe/runtime/task_environment.hpp>
 
 #include <caf/actor_system.hpp>
 

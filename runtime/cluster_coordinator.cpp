@@ -1,4 +1,4 @@
-#include <troupe/runtime/blocking.hpp>
+#include <troupe/runtime/cluster/blocking.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 
 #include <caf/send.hpp>

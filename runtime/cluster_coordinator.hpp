@@ -15,7 +15,7 @@
 // Semantics: seeds ClusterCoordinator and RemoteValue; semantics.md 1.1, 2, 5.2.
 #pragma once
 
-#include <troupe/runtime/closure_arguments.hpp>
+#include <troupe/runtime/closures/closure_arguments.hpp>
 #include <troupe/runtime/dataset.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 #include <troupe/runtime/per_worker.hpp>
@@ -112,7 +112,7 @@ class cluster_coordinator {
     using result = typename packing::result;
     static_assert(
         std::is_void_v<result> || encodable<result>,
-        "a closure's result must be able to travel (see actors/codec.hpp); keep what can't on the worker with "
+        "a closure's result must be able to travel (see actors/values/codec.hpp); keep what can't on the worker with "
         "create_per_worker_values");
     return remote_value<result>{enqueue(packing::pack(std::forward<Arguments>(arguments)...), options),
                                 get_cluster().coordinator(), get_cluster().system()};

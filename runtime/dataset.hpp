@@ -15,13 +15,13 @@
 // when there is a prefetch() behind them. Sources: dataset_sources.hpp. Semantics: semantics.md 1.1, 1.3.
 #pragma once
 
-#include <troupe/device/error.hpp>
-#include <troupe/runtime/cardinality.hpp>
-#include <troupe/runtime/dataset_iterator.hpp>
-#include <troupe/runtime/dataset_shuffle.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/runtime/datasets/cardinality.hpp>
+#include <troupe/runtime/datasets/dataset_iterator.hpp>
+#include <troupe/runtime/datasets/dataset_shuffle.hpp>
+#include <troupe/runtime/datasets/prefetcher.hpp>
 #include <troupe/runtime/input_context.hpp>
-#include <troupe/runtime/prefetcher.hpp>
-#include <troupe/runtime/structure_rows.hpp>
+#include <troupe/runtime/replicas/structure_rows.hpp>
 
 #include <atomic>
 #include <cstdint>

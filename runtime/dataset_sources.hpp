@@ -2,8 +2,8 @@
 #pragma once
 
 #include <troupe/runtime/dataset.hpp>
-#include <troupe/runtime/idx_file.hpp>
-#include <troupe/runtime/npy_file.hpp>
+#include <troupe/runtime/files/idx_file.hpp>
+#include <troupe/runtime/files/npy_file.hpp>
 
 #include <cstdint>
 #include <filesystem>

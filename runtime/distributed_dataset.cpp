@@ -1,5 +1,5 @@
-#include <troupe/device/device_name.hpp>
-#include <troupe/device/error.hpp>
+#include <troupe/device/base/device_name.hpp>
+#include <troupe/device/base/error.hpp>
 #include <troupe/runtime/distributed_dataset.hpp>
 
 #include <fmt/format.h>

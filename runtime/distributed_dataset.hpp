@@ -11,9 +11,9 @@
 #pragma once
 
 #include <troupe/runtime/dataset.hpp>
-#include <troupe/runtime/distributed_values.hpp>
 #include <troupe/runtime/input_context.hpp>
 #include <troupe/runtime/input_options.hpp>
+#include <troupe/runtime/replicas/distributed_values.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
-#include <troupe/actors/fiber.hpp>
-#include <troupe/device/elementwise.hpp>
+#include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/distributed_variable.hpp>
 #include <troupe/runtime/replica_context.hpp>
 

@@ -19,8 +19,8 @@
 // Semantics: semantics.md 3.4 with the decisions of 5.1; seed 003 "Sync on read variables".
 #pragma once
 
-#include <troupe/device/tensor.hpp>
-#include <troupe/runtime/regroup.hpp>
+#include <troupe/device/tensor/tensor.hpp>
+#include <troupe/runtime/replicas/regroup.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -1,4 +1,4 @@
-#include <troupe/device/error.hpp>
+#include <troupe/device/base/error.hpp>
 #include <troupe/runtime/input_context.hpp>
 #include <troupe/runtime/input_options.hpp>
 

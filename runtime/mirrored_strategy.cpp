@@ -1,6 +1,6 @@
-#include <troupe/device/communicators.hpp>
-#include <troupe/device/cuda_device.hpp>
-#include <troupe/device/device_name.hpp>
+#include <troupe/device/base/device_name.hpp>
+#include <troupe/device/collectives/communicators.hpp>
+#include <troupe/device/cuda/cuda_device.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
 
 #include <fmt/format.h>

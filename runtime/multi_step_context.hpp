@@ -5,8 +5,8 @@
 // Semantics: semantics.md 1.4 (MultiStepContext), seed 003.
 #pragma once
 
-#include <troupe/runtime/regroup.hpp>
 #include <troupe/runtime/replica_context.hpp>
+#include <troupe/runtime/replicas/regroup.hpp>
 
 #include <any>
 #include <functional>

@@ -1,5 +1,5 @@
-#include <troupe/device/hierarchical_communicator.hpp>
-#include <troupe/device/thread_communicator.hpp>
+#include <troupe/device/collectives/hierarchical_communicator.hpp>
+#include <troupe/device/collectives/thread_communicator.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
 
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
-#include "basp_guard.hpp"
-
-#include <troupe/actors/build_id.hpp>
-#include <troupe/runtime/dialer.hpp>
+#include <troupe/actors/functions/build_id.hpp>
+#include <troupe/runtime/cluster/basp_guard.hpp>
+#include <troupe/runtime/cluster/dialer.hpp>
 #include <troupe/runtime/node.hpp>
 
 #include <caf/actor_cast.hpp>

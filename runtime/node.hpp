@@ -7,10 +7,10 @@
 // orderly and bounded: the actors are asked to end and waited for at most `stop_limit`.
 #pragma once
 
-#include <troupe/actors/member.hpp>
-#include <troupe/actors/parameter_server.hpp>
-#include <troupe/actors/worker.hpp>
-#include <troupe/runtime/task_environment.hpp>
+#include <troupe/actors/closures/worker.hpp>
+#include <troupe/actors/membership/member.hpp>
+#include <troupe/actors/variables/parameter_server.hpp>
+#include <troupe/runtime/cluster/task_environment.hpp>
 
 #include <caf/actor_system.hpp>
 

@@ -1,4 +1,4 @@
-#include <troupe/runtime/blocking.hpp>
+#include <troupe/runtime/cluster/blocking.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 
 #include <fmt/format.h>

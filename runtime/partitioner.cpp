@@ -1,4 +1,4 @@
-#include <troupe/device/error.hpp>
+#include <troupe/device/base/error.hpp>
 #include <troupe/runtime/partitioner.hpp>
 
 #include <fmt/format.h>

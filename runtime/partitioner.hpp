@@ -3,8 +3,8 @@
 // Semantics: semantics.md 1.6 (FixedShardsPartitioner, MinSizePartitioner, MaxSizePartitioner).
 #pragma once
 
-#include <troupe/device/dtype.hpp>
-#include <troupe/device/shape.hpp>
+#include <troupe/device/base/dtype.hpp>
+#include <troupe/device/base/shape.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -7,7 +7,8 @@
 // Semantics: semantics.md 1.1 (PerWorkerValues, per-worker variables), 2.3.
 #pragma once
 
-#include <troupe/actors/interfaces.hpp>
+#include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/runtime/closures/closure_arguments.hpp>
 
 #include <caf/send.hpp>
 
@@ -55,5 +56,18 @@ class worker_cell {
  private:
   std::shared_ptr<T> content_;
 };
+
+namespace detail {
+
+template <class T>
+struct argument<per_worker_values<T>> {
+  using stored = deferred<T>;
+  static stored store(const per_worker_values<T>& x, std::vector<closure_input>& inputs) {
+    inputs.push_back({.resource = x.resource()->id(), .owner = x.resource()});
+    return {static_cast<std::uint32_t>(inputs.size() - 1)};
+  }
+};
+
+}  // namespace detail
 
 }  // namespace troupe

@@ -1,9 +1,9 @@
-#include <troupe/actors/fault.hpp>
-#include <troupe/actors/participant.hpp>
-#include <troupe/device/gloo_communicator.hpp>
-#include <troupe/device/rendezvous_store.hpp>
-#include <troupe/device/shared_memory_communicator.hpp>
-#include <troupe/runtime/blocking.hpp>
+#include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/membership/participant.hpp>
+#include <troupe/device/collectives/gloo_communicator.hpp>
+#include <troupe/device/collectives/rendezvous_store.hpp>
+#include <troupe/device/collectives/shared_memory_communicator.hpp>
+#include <troupe/runtime/cluster/blocking.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/process_group.hpp>
 

@@ -7,9 +7,9 @@
 // (D-1). Then `rebuild` forms a group of those that are left, as long as the chief is among them.
 #pragma once
 
-#include <troupe/actors/rendezvous.hpp>
-#include <troupe/device/communicator.hpp>
-#include <troupe/runtime/task_environment.hpp>
+#include <troupe/actors/membership/rendezvous.hpp>
+#include <troupe/device/collectives/communicator.hpp>
+#include <troupe/runtime/cluster/task_environment.hpp>
 
 #include <caf/actor_system.hpp>
 

@@ -8,10 +8,11 @@
 // differ here only in ownership: `fetch` returns a copy, `get` a reference to the one decoded object.
 #pragma once
 
-#include <troupe/actors/closure.hpp>
-#include <troupe/actors/fault.hpp>
-#include <troupe/actors/interfaces.hpp>
-#include <troupe/runtime/value_promise.hpp>
+#include <troupe/actors/closures/closure.hpp>
+#include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/runtime/closures/closure_arguments.hpp>
+#include <troupe/runtime/closures/value_promise.hpp>
 
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
@@ -105,5 +106,20 @@ class remote_value : public remote_value_base {
  private:
   mutable std::shared_ptr<const void> decoded_;
 };
+
+namespace detail {
+
+template <class T>
+struct argument<remote_value<T>> {
+  static_assert(!std::is_void_v<T>, "a remote value without a result can't be an argument");
+  using stored = deferred<T>;
+  static stored store(const remote_value<T>& x, std::vector<closure_input>& inputs) {
+    if (!x.scheduled()) throw invalid_argument_error{"an empty remote value was passed to schedule()"};
+    inputs.push_back({.producer = x.scheduled()});
+    return {static_cast<std::uint32_t>(inputs.size() - 1)};
+  }
+};
+
+}  // namespace detail
 
 }  // namespace troupe

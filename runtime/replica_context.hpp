@@ -10,13 +10,13 @@
 // Semantics: semantics.md 1.3, 4, 5.2.
 #pragma once
 
-#include <troupe/actors/client.hpp>
-#include <troupe/actors/type_name.hpp>
-#include <troupe/device/indexed_slices.hpp>
+#include <troupe/actors/values/internal/type_name.hpp>
+#include <troupe/actors/variables/client.hpp>
+#include <troupe/device/collectives/indexed_slices.hpp>
 #include <troupe/runtime/distributed_variable.hpp>
-#include <troupe/runtime/regroup.hpp>
+#include <troupe/runtime/replicas/regroup.hpp>
+#include <troupe/runtime/replicas/tensor_leaves.hpp>
 #include <troupe/runtime/strategy.hpp>
-#include <troupe/runtime/tensor_leaves.hpp>
 
 #include <functional>
 #include <memory>

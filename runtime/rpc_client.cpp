@@ -1,6 +1,6 @@
+#include <troupe/runtime/rpc/rpc_layer.hpp>
+#include <troupe/runtime/rpc/rpc_system.hpp>
 #include <troupe/runtime/rpc_client.hpp>
-#include <troupe/runtime/rpc_layer.hpp>
-#include <troupe/runtime/rpc_system.hpp>
 
 #include <fmt/format.h>
 

@@ -17,8 +17,8 @@
 // Threads: any number of threads and fibers may use one client. Semantics: semantics.md 1.7, 5.1.
 #pragma once
 
-#include <troupe/actors/rpc_call.hpp>
-#include <troupe/actors/rpc_limits.hpp>
+#include <troupe/actors/rpc/rpc_call.hpp>
+#include <troupe/actors/rpc/rpc_limits.hpp>
 #include <troupe/runtime/rpc_result.hpp>
 
 #include <caf/actor_system.hpp>

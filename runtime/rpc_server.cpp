@@ -1,10 +1,10 @@
-#include <troupe/actors/rpc_executor.hpp>
-#include <troupe/runtime/blocking.hpp>
+#include <troupe/actors/rpc/internal/rpc_executor.hpp>
+#include <troupe/runtime/cluster/blocking.hpp>
 #include <troupe/runtime/node.hpp>
-#include <troupe/runtime/rpc_layer.hpp>
+#include <troupe/runtime/rpc/rpc_layer.hpp>
+#include <troupe/runtime/rpc/rpc_system.hpp>
+#include <troupe/runtime/rpc/rpc_transport.hpp>
 #include <troupe/runtime/rpc_server.hpp>
-#include <troupe/runtime/rpc_system.hpp>
-#include <troupe/runtime/rpc_transport.hpp>
 
 #include <caf/actor_cast.hpp>
 #include <caf/send.hpp>

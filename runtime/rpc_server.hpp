@@ -19,9 +19,9 @@
 // Semantics: semantics.md 1.7.
 #pragma once
 
-#include <troupe/actors/fiber.hpp>
-#include <troupe/actors/rpc_limits.hpp>
-#include <troupe/actors/rpc_method.hpp>
+#include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/actors/rpc/rpc_limits.hpp>
+#include <troupe/actors/rpc/rpc_method.hpp>
 
 #include <caf/actor_system.hpp>
 

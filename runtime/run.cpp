@@ -1,7 +1,7 @@
-#include <troupe/runtime/event_log.hpp>
+#include <troupe/runtime/bulk/tcp_bulk.hpp>
+#include <troupe/runtime/cluster/event_log.hpp>
 #include <troupe/runtime/run.hpp>
 #include <troupe/runtime/system_config.hpp>
-#include <troupe/runtime/tcp_bulk.hpp>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -111,7 +111,7 @@ int run_chief(caf::actor_system& system, const arguments& given, const std::func
     const auto here = given.config ? std::make_unique<cluster>(system, *given.config, options)
                                    : std::make_unique<cluster>(system, given.size, options);
     here->set_arguments(given.program);
-    if (given.config) log_events(*here, log());
+    if (given.config) log_events(here->system(), here->events(), log());
     here->wait_until_ready();
     return run_program(program, *here);
   } catch (const error& failed) {

@@ -1,4 +1,4 @@
-#include <troupe/runtime/simulation_implementation.hpp>
+#include <troupe/runtime/simulation/simulation_implementation.hpp>
 
 #include <caf/send.hpp>
 #include <fmt/format.h>

@@ -18,9 +18,11 @@
 // simulation must not outlive it. Large tensors travel inside their messages, since no bulk transport is installed.
 #pragma once
 
-#include <troupe/actors/member.hpp>
-#include <troupe/runtime/closure_arguments.hpp>
+#include <troupe/actors/membership/member.hpp>
+#include <troupe/runtime/closures/closure_arguments.hpp>
 #include <troupe/runtime/cluster.hpp>
+#include <troupe/runtime/per_worker.hpp>
+#include <troupe/runtime/remote_value.hpp>
 #include <troupe/runtime/variable.hpp>
 
 #include <caf/event_based_actor.hpp>

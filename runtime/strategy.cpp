@@ -1,4 +1,4 @@
-#include <troupe/device/elementwise.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/replica_context.hpp>
 #include <troupe/runtime/strategy.hpp>
 #include <troupe/runtime/strategy_extended.hpp>

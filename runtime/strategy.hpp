@@ -11,11 +11,11 @@
 #pragma once
 
 #include <troupe/runtime/distributed_dataset.hpp>
-#include <troupe/runtime/distributed_values.hpp>
 #include <troupe/runtime/distributed_variable.hpp>
-#include <troupe/runtime/regroup.hpp>
-#include <troupe/runtime/strategy_state.hpp>
-#include <troupe/runtime/tensor_leaves.hpp>
+#include <troupe/runtime/replicas/distributed_values.hpp>
+#include <troupe/runtime/replicas/regroup.hpp>
+#include <troupe/runtime/replicas/strategy_state.hpp>
+#include <troupe/runtime/replicas/tensor_leaves.hpp>
 
 #include <memory>
 #include <optional>

@@ -1,5 +1,5 @@
-#include <troupe/device/device_name.hpp>
-#include <troupe/device/elementwise.hpp>
+#include <troupe/device/base/device_name.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/strategy_extended.hpp>
 
 #include <fmt/format.h>

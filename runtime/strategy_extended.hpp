@@ -6,9 +6,9 @@
 // Semantics: seed 003, semantics.md 1.4 with the decisions of 5.1.
 #pragma once
 
-#include <troupe/runtime/colocation.hpp>
 #include <troupe/runtime/dataset_sources.hpp>
 #include <troupe/runtime/multi_step_context.hpp>
+#include <troupe/runtime/replicas/colocation.hpp>
 #include <troupe/runtime/strategy.hpp>
 
 #include <initializer_list>

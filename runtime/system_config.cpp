@@ -1,4 +1,4 @@
-#include <troupe/actors/message_types.hpp>
+#include <troupe/actors/messages/message_types.hpp>
 #include <troupe/runtime/system_config.hpp>
 
 #include <caf/atom.hpp>

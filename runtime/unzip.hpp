@@ -1,7 +1,7 @@
 // Takes a value of which each replica has a tuple apart, as one does with the (images, labels) of a dataset.
 #pragma once
 
-#include <troupe/runtime/distributed_values.hpp>
+#include <troupe/runtime/replicas/distributed_values.hpp>
 
 #include <cstddef>
 #include <tuple>

@@ -14,9 +14,9 @@
 // Semantics: semantics.md 1.6, 3.4.
 #pragma once
 
-#include <troupe/actors/client.hpp>
-#include <troupe/actors/optimizer.hpp>
-#include <troupe/device/tensor.hpp>
+#include <troupe/actors/variables/client.hpp>
+#include <troupe/device/kernels/optimizer.hpp>
+#include <troupe/device/tensor/tensor.hpp>
 
 #include <atomic>
 #include <functional>

@@ -1,4 +1,4 @@
-#include <troupe/actors/variable_client.hpp>
+#include <troupe/actors/variables/variable_client.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
 #include <troupe/runtime/replica_context.hpp>
 #include <troupe/runtime/worker_strategy.hpp>

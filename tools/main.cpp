@@ -2,7 +2,7 @@
 #include "bench_command.hpp"
 #include "run_command.hpp"
 
-#include <troupe/device/error.hpp>
+#include <troupe/device/base/error.hpp>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   auto exit_code = EXIT_SUCCESS;
   troupe::tools::add_run_command(app, exit_code);
-  troupe::tools::add_bench_command(app, exit_code);
+  troupe::tools::add_bench_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -1,7 +1,7 @@
 #include "run_command.hpp"
 
-#include <troupe/device/error.hpp>
-#include <troupe/runtime/launcher.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/runtime/launch/launcher.hpp>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

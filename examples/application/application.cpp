@@ -2,7 +2,7 @@
 //
 // The reporter listens to the cluster's events. The planner estimates pi: it schedules closures and takes their results
 // with `then`, without ever blocking a thread; when it is certain enough it tells main. See README.md beside this file.
-#include <troupe/actors/message_types.hpp>
+#include <troupe/actors/messages/message_types.hpp>
 #include <troupe/troupe.hpp>
 
 #include <caf/actor_system.hpp>

@@ -1,7 +1,7 @@
 #include "fashion_mnist/data.hpp"
 
-#include <troupe/device/error.hpp>
-#include <troupe/runtime/idx_file.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/runtime/files/idx_file.hpp>
 
 #include <fmt/format.h>
 

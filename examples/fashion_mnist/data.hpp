@@ -6,7 +6,7 @@
 // order, and together they see each image exactly once an epoch.
 #pragma once
 
-#include <troupe/device/tensor.hpp>
+#include <troupe/device/tensor/tensor.hpp>
 
 #include <cstdint>
 #include <filesystem>

@@ -4,8 +4,8 @@
 #include "fashion_mnist/network.hpp"
 #include "fashion_mnist/training.hpp"
 
+#include <troupe/runtime/launch/terminal.hpp>
 #include <troupe/runtime/progress_bar.hpp>
-#include <troupe/runtime/terminal.hpp>
 
 #include <CLI/CLI.hpp>
 #include <caf/send.hpp>

@@ -1,9 +1,9 @@
 #include "fashion_mnist/gpu_network.hpp"
 
-#include <troupe/device/cuda_device.hpp>
-#include <troupe/device/cuda_matmul.hpp>
-#include <troupe/device/error.hpp>
-#include <troupe/device/reduction.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/cuda/cuda_device.hpp>
+#include <troupe/device/cuda/cuda_matmul.hpp>
+#include <troupe/device/kernels/reduction.hpp>
 
 #include <string>
 #include <utility>

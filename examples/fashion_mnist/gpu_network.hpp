@@ -5,7 +5,7 @@
 
 #include "fashion_mnist/network.hpp"
 
-#include <troupe/device/tensor.hpp>
+#include <troupe/device/tensor/tensor.hpp>
 
 #include <functional>
 #include <span>

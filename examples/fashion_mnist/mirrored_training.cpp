@@ -1,8 +1,8 @@
 #include "fashion_mnist/mirrored_training.hpp"
 #include "fashion_mnist/network.hpp"
 
-#include <troupe/device/elementwise.hpp>
-#include <troupe/device/optimizer_kernels.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
+#include <troupe/device/kernels/optimizer_kernels.hpp>
 #include <troupe/runtime/dataset_sources.hpp>
 #include <troupe/runtime/replica_context.hpp>
 

@@ -7,8 +7,8 @@
 #include "fashion_mnist/gpu_network.hpp"
 #include "fashion_mnist/network.hpp"
 
-#include <troupe/device/eigen.hpp>
-#include <troupe/device/error.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/tensor/eigen.hpp>
 
 #include <fmt/format.h>
 

@@ -15,7 +15,7 @@
 
 #include "fashion_mnist/data.hpp"
 
-#include <troupe/device/tensor.hpp>
+#include <troupe/device/tensor/tensor.hpp>
 
 #include <array>
 #include <cstdint>

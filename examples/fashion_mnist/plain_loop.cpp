@@ -1,7 +1,7 @@
 #include "fashion_mnist/network.hpp"
 #include "fashion_mnist/plain_loop.hpp"
 
-#include <troupe/device/optimizer_kernels.hpp>
+#include <troupe/device/kernels/optimizer_kernels.hpp>
 
 #include <chrono>
 #include <utility>

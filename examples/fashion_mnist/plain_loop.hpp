@@ -5,7 +5,7 @@
 #include "fashion_mnist/data.hpp"
 #include "fashion_mnist/recipe.hpp"
 
-#include <troupe/device/tensor.hpp>
+#include <troupe/device/tensor/tensor.hpp>
 
 #include <cstdint>
 #include <functional>

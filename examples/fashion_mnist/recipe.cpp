@@ -1,6 +1,6 @@
 #include "fashion_mnist/recipe.hpp"
 
-#include <troupe/device/error.hpp>
+#include <troupe/device/base/error.hpp>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Takes the place of gpu_network.cu where there is no CUDA toolkit.
 #include "fashion_mnist/gpu_network.hpp"
 
-#include <troupe/device/error.hpp>
+#include <troupe/device/base/error.hpp>
 
 namespace troupe::fashion_mnist {
 

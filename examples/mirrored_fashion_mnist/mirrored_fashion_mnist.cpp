@@ -4,11 +4,11 @@
 #include "fashion_mnist/mirrored_training.hpp"
 #include "fashion_mnist/network.hpp"
 
+#include <troupe/runtime/launch/terminal.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
 #include <troupe/runtime/progress_bar.hpp>
 #include <troupe/runtime/run.hpp>
 #include <troupe/runtime/strategy_extended.hpp>
-#include <troupe/runtime/terminal.hpp>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

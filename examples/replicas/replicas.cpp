@@ -1,5 +1,5 @@
 // Lesson 4: functions that run on several replicas in step. See README.md beside this file.
-#include <troupe/device/elementwise.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
 #include <troupe/runtime/replica_context.hpp>
 #include <troupe/runtime/strategy_extended.hpp>

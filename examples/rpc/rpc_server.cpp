@@ -1,7 +1,7 @@
 // Lesson 6: offers functions to other programs by name. See README.md beside this file.
 //
 //   ./rpc_server --layer grpc --address localhost:4000
-#include <troupe/device/elementwise.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/rpc_server.hpp>
 
 #include <CLI/CLI.hpp>

@@ -12,6 +12,8 @@
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(chief_loss_suite)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -168,5 +170,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_starts_and_ends_in_order_again_and_again) {
     require_members_end(cluster, success, 5s);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -1,10 +1,12 @@
 // Collectives among real processes, which are killed and frozen. This program is the test and, with arguments, a rank.
-#include "../collective_checks.hpp"
+#define BOOST_TEST_MODULE troupe
+#define BOOST_TEST_NO_MAIN
 #include "rank_processes.hpp"
+#include "unit/device/collectives/collective_checks.hpp"
 
-#include <troupe/device/descriptor.hpp>
-#include <troupe/device/gloo_communicator.hpp>
-#include <troupe/device/shared_memory_communicator.hpp>
+#include <troupe/device/base/internal/descriptor.hpp>
+#include <troupe/device/collectives/gloo_communicator.hpp>
+#include <troupe/device/collectives/shared_memory_communicator.hpp>
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -31,6 +33,8 @@
 #include <poll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
+
+BOOST_AUTO_TEST_SUITE(collectives_suite)
 
 bool init_unit_test();  // Boost.Test defines it in this source
 
@@ -355,8 +359,11 @@ BOOST_DATA_TEST_CASE(a_rank_that_is_killed_or_frozen_at_a_random_moment_never_ha
   }
 }
 
+BOOST_AUTO_TEST_SUITE_END()
+
 int main(int argc, char** argv) {
   constexpr auto arguments_of_rank = 6;
-  if (argc == arguments_of_rank && scenarios.contains(argv[3])) return run_rank(argv);
+  if (argc == arguments_of_rank && collectives_suite::scenarios.contains(argv[3]))
+    return collectives_suite::run_rank(argv);
   return boost::unit_test::unit_test_main(&init_unit_test, argc, argv);
 }

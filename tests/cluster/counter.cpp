@@ -6,6 +6,8 @@
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(counter_suite)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,5 +42,7 @@ BOOST_AUTO_TEST_CASE(the_counter_counts_when_each_task_finds_its_place_in_tf_con
   for (const auto& task : cluster.tasks())
     BOOST_TEST(to_string(task) + ": " + to_string(cluster.end_of(task)) == to_string(task) + ": exit code 0");
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -1,6 +1,6 @@
 #include "counting_program.hpp"
 
-#include <troupe/device/elementwise.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
 
 #include <algorithm>
 #include <thread>

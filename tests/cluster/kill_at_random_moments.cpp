@@ -17,6 +17,8 @@
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(kill_at_random_moments_suite)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -108,5 +110,7 @@ BOOST_AUTO_TEST_CASE(killing_or_freezing_any_process_at_any_moment_hangs_nothing
   for (const auto& task : cluster.tasks()) BOOST_TEST(to_string(cluster.end_of(task)) == "exit code 0");
   std::filesystem::remove(enough);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -2,7 +2,7 @@
 #include "process_cluster.hpp"
 #include "test_program.hpp"
 
-#include <troupe/actors/archive.hpp>
+#include <troupe/actors/values/internal/archive.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -11,6 +11,8 @@
 #include <thread>
 
 namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(large_values_suite)
 
 namespace {
 
@@ -206,5 +208,7 @@ BOOST_AUTO_TEST_CASE(a_queue_that_stays_full_refuses_more_and_goes_on_when_there
   cluster.wait_for("went on");
   require_orderly_end(cluster);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

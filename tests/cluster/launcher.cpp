@@ -1,7 +1,7 @@
-#include <troupe/device/error.hpp>
-#include <troupe/runtime/child_process.hpp>
-#include <troupe/runtime/launcher.hpp>
-#include <troupe/runtime/task_environment.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/runtime/cluster/task_environment.hpp>
+#include <troupe/runtime/launch/child_process.hpp>
+#include <troupe/runtime/launch/launcher.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
@@ -23,6 +23,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+BOOST_AUTO_TEST_SUITE(launcher_suite)
 
 namespace {
 
@@ -384,3 +386,5 @@ BOOST_AUTO_TEST_CASE(options_that_make_no_cluster_are_refused) {
   BOOST_CHECK_THROW(unstarted.poll_once(0ms), troupe::failed_precondition_error);
   BOOST_CHECK_THROW(unstarted.pid({"worker", 2}), troupe::invalid_argument_error);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

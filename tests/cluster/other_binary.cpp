@@ -18,6 +18,8 @@
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(other_binary_suite)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -133,5 +135,7 @@ BOOST_AUTO_TEST_CASE(a_server_of_another_build_serves_but_refuses_functions_that
   cluster.wait_for("went on");
   BOOST_TEST(to_string(cluster.end_of(chief_task)) == "exit code 0");
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -5,10 +5,10 @@
 // Every wait has a limit, and a test whose chief has ended early fails at once; both show the output of all processes.
 #pragma once
 
-#include <troupe/runtime/child_process.hpp>
-#include <troupe/runtime/line_splitter.hpp>
-#include <troupe/runtime/port_reservation.hpp>
-#include <troupe/runtime/task_environment.hpp>
+#include <troupe/runtime/cluster/task_environment.hpp>
+#include <troupe/runtime/launch/child_process.hpp>
+#include <troupe/runtime/launch/line_splitter.hpp>
+#include <troupe/runtime/launch/port_reservation.hpp>
 
 #include <array>
 #include <chrono>

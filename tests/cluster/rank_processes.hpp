@@ -1,8 +1,8 @@
 // The ranks of a group as processes, copies of the test's own program, that a test watches, kills and freezes.
 #pragma once
 
-#include <troupe/runtime/child_process.hpp>
-#include <troupe/runtime/line_splitter.hpp>
+#include <troupe/runtime/launch/child_process.hpp>
+#include <troupe/runtime/launch/line_splitter.hpp>
 
 #include <chrono>
 #include <deque>

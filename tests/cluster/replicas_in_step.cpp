@@ -16,6 +16,8 @@
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(replicas_in_step_suite)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -201,5 +203,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_is_not_complete_in_time_says_who_is_missing) {
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

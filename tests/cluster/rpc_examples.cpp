@@ -12,6 +12,8 @@
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(rpc_examples_suite)
+
 namespace {
 
 /// The example's server on a free port.
@@ -123,5 +125,7 @@ BOOST_AUTO_TEST_CASE(wrong_command_lines_and_missing_servers_have_exit_codes_of_
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

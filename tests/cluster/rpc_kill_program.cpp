@@ -1,10 +1,10 @@
 #include "rpc_kill_program.hpp"
 #include "test_program.hpp"
 
-#include <troupe/actors/completion.hpp>
+#include <troupe/actors/fibers/completion.hpp>
+#include <troupe/runtime/cluster/task_environment.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
-#include <troupe/runtime/task_environment.hpp>
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 // A process that was frozen, or did not get a processor, can't end calls meanwhile: such gaps are no time for it.
 #pragma once
 
-#include <troupe/actors/rpc_limits.hpp>
+#include <troupe/actors/rpc/rpc_limits.hpp>
 
 #include <chrono>
 #include <string>

@@ -20,6 +20,8 @@
 
 namespace troupe::rpc {
 
+BOOST_AUTO_TEST_SUITE(rpc_kills_suite)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -240,5 +242,7 @@ BOOST_AUTO_TEST_CASE(killing_or_freezing_either_side_at_any_moment_hangs_nobody_
 BOOST_AUTO_TEST_CASE(killing_or_freezing_either_side_at_any_moment_hangs_nobody_over_grpc) { run_rounds("grpc"); }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe::rpc

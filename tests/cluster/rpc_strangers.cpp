@@ -5,9 +5,9 @@
 #include "test_program.hpp"
 #include "watched_program.hpp"
 
-#include <troupe/actors/completion.hpp>
-#include <troupe/actors/rpc_messages.hpp>
-#include <troupe/runtime/middleman_dial.hpp>
+#include <troupe/actors/fibers/completion.hpp>
+#include <troupe/actors/rpc/rpc_messages.hpp>
+#include <troupe/runtime/cluster/middleman_dial.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
@@ -33,6 +33,8 @@
 #include <unistd.h>
 
 namespace troupe::rpc {
+
+BOOST_AUTO_TEST_SUITE(rpc_strangers_suite)
 
 namespace {
 
@@ -367,5 +369,7 @@ BOOST_DATA_TEST_CASE(a_program_of_another_binary_and_no_cluster_calls_a_member_o
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe::rpc

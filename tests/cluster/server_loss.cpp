@@ -15,6 +15,8 @@
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(server_loss_suite)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -109,7 +111,7 @@ void run_through_a_freeze(cluster& here) {
   say("went on");
 }
 
-const chief_program through_a_freeze{"through a freeze", run_through_a_freeze};
+const chief_program through_a_freeze{"server freezes and wakes", run_through_a_freeze};
 
 void run_through_a_pause(cluster& here) {
   parameter_server_strategy strategy{here};
@@ -122,7 +124,7 @@ void run_through_a_pause(cluster& here) {
   say("counted {}", counter.read());
 }
 
-const chief_program through_a_pause{"through a pause", run_through_a_pause};
+const chief_program through_a_pause{"server pauses", run_through_a_pause};
 
 bool contains(const std::string& line, std::string_view text) { return line.find(text) != std::string::npos; }
 
@@ -191,5 +193,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_pauses_for_less_than_the_limit_loses_nothing_
   cluster.wait_for(fmt::format("counted {}", additions));
   require_orderly_end(cluster);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

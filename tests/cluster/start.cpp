@@ -15,6 +15,8 @@
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(start_suite)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -174,5 +176,7 @@ BOOST_AUTO_TEST_CASE(a_tf_config_that_is_wrong_ends_each_task_with_code_2_before
     BOOST_TEST(to_string(*ended) == "exit code 2", text);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -2,7 +2,7 @@
 #include "process_cluster.hpp"
 #include "test_program.hpp"
 
-#include <troupe/actors/bulk.hpp>
+#include <troupe/actors/values/bulk.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 
 namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(strangers_suite)
 
 namespace {
 
@@ -118,5 +120,7 @@ BOOST_AUTO_TEST_CASE(noise_at_the_ports_of_all_members_does_not_disturb_a_job) {
   cluster.wait_for("undisturbed");
   for (const auto& task : cluster.tasks()) BOOST_TEST(to_string(cluster.end_of(task)) == "exit code 0");
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

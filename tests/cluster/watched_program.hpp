@@ -1,7 +1,7 @@
 // A program that a test starts and reads, whatever it is: an example, an interpreter.
 #pragma once
 
-#include <troupe/runtime/child_process.hpp>
+#include <troupe/runtime/launch/child_process.hpp>
 
 #include <chrono>
 #include <string>

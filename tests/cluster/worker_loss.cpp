@@ -14,6 +14,8 @@
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(worker_loss_suite)
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -82,7 +84,7 @@ void run_through_a_freeze(cluster& here) {
   say("worker 1 is process {}", process_of_worker_1(coordinator, process));
 }
 
-const chief_program through_a_freeze{"through a freeze", run_through_a_freeze};
+const chief_program through_a_freeze{"worker freezes and wakes", run_through_a_freeze};
 
 void run_through_a_pause(cluster& here) {
   cluster_coordinator coordinator{parameter_server_strategy{here}};
@@ -94,7 +96,7 @@ void run_through_a_pause(cluster& here) {
   say("lost {} times", events.take_all(event_kind::member_lost, "worker"));
 }
 
-const chief_program through_a_pause{"through a pause", run_through_a_pause};
+const chief_program through_a_pause{"worker pauses", run_through_a_pause};
 
 void run_without_workers(cluster& here) {
   cluster_coordinator coordinator{parameter_server_strategy{here}};
@@ -181,5 +183,7 @@ BOOST_AUTO_TEST_CASE(closures_wait_within_their_limits_while_no_worker_lives) {
   cluster.wait_for("the result is 42");
   require_orderly_end(cluster);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -1,11 +1,11 @@
 #include "test_devices.hpp"
 
-#include <troupe/device/cuda_device.hpp>
-#include <troupe/device/cuda_memory.hpp>
-#include <troupe/device/dlpack.hpp>
-#include <troupe/device/elementwise.hpp>
-#include <troupe/device/error.hpp>
-#include <troupe/device/tensor.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/cuda/cuda_device.hpp>
+#include <troupe/device/cuda/internal/cuda_memory.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
+#include <troupe/device/tensor/dlpack.hpp>
+#include <troupe/device/tensor/tensor.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <dlpack/dlpack.h>
@@ -17,6 +17,8 @@
 #include <vector>
 
 namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(copies_on_devices_suite)
 
 namespace {
 
@@ -153,5 +155,7 @@ BOOST_AUTO_TEST_CASE(a_gpu_that_does_not_exist_is_named) {
   BOOST_CHECK_THROW(counting(1).copy_to("TPU:0"), invalid_argument_error);
   BOOST_CHECK_THROW(counting(1).copy_to("/job:worker"), invalid_argument_error);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

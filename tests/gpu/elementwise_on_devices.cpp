@@ -1,9 +1,9 @@
 // What a device computes, against what the host computes: equal bit for bit, but for which NaN a NaN is.
 #include "test_devices.hpp"
 
-#include <troupe/device/elementwise.hpp>
-#include <troupe/device/error.hpp>
-#include <troupe/device/numeric.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/base/internal/numeric.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -15,6 +15,8 @@
 #include <vector>
 
 namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(elementwise_on_devices_suite)
 
 namespace {
 
@@ -135,5 +137,7 @@ BOOST_AUTO_TEST_CASE(what_a_gpu_has_no_kernel_for_says_so) {
   BOOST_CHECK_THROW(divide_in_place(x, x), unimplemented_error);
   BOOST_CHECK_THROW(gather_rows(x, indices), unimplemented_error);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -1,10 +1,10 @@
 // The communicators that replicas of one process get for their devices, through whichever implementation serves those.
-#include "../unit/thread_ranks.hpp"
 #include "test_devices.hpp"
+#include "unit/device/collectives/thread_ranks.hpp"
 
-#include <troupe/device/communicators.hpp>
-#include <troupe/device/cuda_device.hpp>
-#include <troupe/device/elementwise.hpp>
+#include <troupe/device/collectives/communicators.hpp>
+#include <troupe/device/cuda/cuda_device.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -12,6 +12,8 @@
 #include <vector>
 
 namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(local_communicators_suite)
 
 namespace {
 
@@ -187,5 +189,7 @@ BOOST_AUTO_TEST_CASE(a_tensor_elsewhere_is_refused_and_the_group_stays_usable) {
     }
   });
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -1,13 +1,13 @@
 // Says so, and leaves with the status that ctest takes for "skipped", when GPUs are asked for and there is none.
+#define BOOST_TEST_MODULE troupe
+#define BOOST_TEST_NO_MAIN
 #include "test_devices.hpp"
 
-#include <troupe/device/cuda_device.hpp>
+#include <troupe/device/cuda/cuda_device.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <cstdio>
-
-bool init_unit_test();  // Boost.Test defines it in the source that holds the test cases
 
 int main(int argc, char** argv) {
   constexpr auto skipped = 77;  // SKIP_RETURN_CODE in TroupeTargets.cmake

@@ -1,13 +1,15 @@
 // Products of matrices on a GPU. On the host there is Eigen for that, and an error that says so.
 #include "test_devices.hpp"
 
-#include <troupe/device/cuda_matmul.hpp>
-#include <troupe/device/eigen.hpp>
-#include <troupe/device/error.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/cuda/cuda_matmul.hpp>
+#include <troupe/device/tensor/eigen.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(matmul_on_devices_suite)
 
 namespace {
 
@@ -66,5 +68,7 @@ BOOST_AUTO_TEST_CASE(matrices_that_cannot_be_multiplied_are_refused) {
     BOOST_CHECK_THROW(cuda::matmul(a, on_device(dtype::float32, {3, 2})), error);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -1,8 +1,8 @@
 // Several steps of each optimizer on a device, against the same steps on the host: equal bit for bit.
 #include "test_devices.hpp"
 
-#include <troupe/device/error.hpp>
-#include <troupe/device/optimizer_kernels.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/kernels/optimizer_kernels.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -12,6 +12,8 @@
 #include <vector>
 
 namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(optimizers_on_devices_suite)
 
 namespace {
 
@@ -88,5 +90,7 @@ BOOST_AUTO_TEST_CASE(a_gradient_on_another_device_is_refused) {
   auto variable = wave<float>(0).copy_to(test_device());
   BOOST_CHECK_THROW(sgd_update(variable, wave<float>(0), 0.1), failed_precondition_error);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -2,15 +2,17 @@
 // order.
 #include "test_devices.hpp"
 
-#include <troupe/device/elementwise.hpp>
-#include <troupe/device/error.hpp>
-#include <troupe/device/reduction.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
+#include <troupe/device/kernels/reduction.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <vector>
 
 namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(reduction_on_devices_suite)
 
 namespace {
 
@@ -74,5 +76,7 @@ BOOST_AUTO_TEST_CASE(a_gpu_says_that_it_has_no_kernel_for_minimum_and_maximum) {
   BOOST_CHECK_THROW(reduce_min(x), unimplemented_error);
   BOOST_CHECK_THROW(reduce_max(x), unimplemented_error);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -1,8 +1,8 @@
 // Replicas whose values and variables are on their own devices.
 #include "test_devices.hpp"
 
-#include <troupe/device/elementwise.hpp>
-#include <troupe/device/optimizer_kernels.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
+#include <troupe/device/kernels/optimizer_kernels.hpp>
 #include <troupe/runtime/dataset_sources.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
 #include <troupe/runtime/replica_context.hpp>
@@ -12,6 +12,8 @@
 #include <vector>
 
 namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(strategies_on_devices_suite)
 
 namespace {
 
@@ -80,5 +82,7 @@ BOOST_AUTO_TEST_CASE(batches_arrive_on_the_replicas_devices) {
     if (tests_gpus()) BOOST_TEST(batch[i].device() == test_devices()[i]);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -1,6 +1,6 @@
 #include "test_devices.hpp"
 
-#include <troupe/device/cuda_device.hpp>
+#include <troupe/device/cuda/cuda_device.hpp>
 
 #include <cstdlib>
 #include <string_view>

@@ -6,6 +6,8 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(chief_loss_suite)
+
 namespace {
 
 bool all_members_ended(const simulation& cluster) {
@@ -137,5 +139,7 @@ BOOST_AUTO_TEST_CASE(retiring_does_not_wait_for_a_frozen_member) {
   BOOST_TEST_REQUIRE(cluster.run_until([&] { return retired.ended(); }, 10s));
   BOOST_TEST((cluster.now() - since <= 2100ms));
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

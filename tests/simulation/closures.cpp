@@ -6,6 +6,8 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(closures_suite)
+
 namespace {
 
 simulation_options one_slot(std::uint64_t seed) {
@@ -172,5 +174,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_is_an_error_that_says_what_to_do) {
   cluster.advance(1500ms);
   BOOST_CHECK_NO_THROW(schedule_work(cluster, 4, 1s));
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

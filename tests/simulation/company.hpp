@@ -1,11 +1,11 @@
 // A merge barrier with its replicas and a caller, all in virtual time.
 #pragma once
 
-#include "../simulated_world.hpp"
-#include "../unit/fiber_actor.hpp"
+#include "support/simulated_world.hpp"
+#include "unit/actors/fibers/fiber_actor.hpp"
 
-#include <troupe/actors/merge_barrier.hpp>
-#include <troupe/actors/replica.hpp>
+#include <troupe/actors/replicas/merge_barrier.hpp>
+#include <troupe/actors/replicas/replica.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>

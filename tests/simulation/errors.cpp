@@ -6,6 +6,8 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(errors_suite)
+
 namespace {
 
 remote_value<int> schedule_failure(simulation& cluster, std::string why, duration after) {
@@ -155,5 +157,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_is_lost_while_an_error_is_raised_holds_nothin
     for (const auto& value : values) BOOST_TEST((value.state() == remote_value_state::aborted));
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

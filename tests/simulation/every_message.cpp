@@ -7,6 +7,8 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(every_message_suite)
+
 namespace {
 
 /// What a program does with a small cluster: values for each worker, operations, chains, a join.
@@ -154,5 +156,7 @@ BOOST_AUTO_TEST_CASE(the_chief_dies_after_each_step) {  // C-1
             BOOST_TEST((end_of(value).ok() || value.state() == remote_value_state::aborted));
         });
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

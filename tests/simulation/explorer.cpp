@@ -12,6 +12,8 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(explorer_suite)
+
 namespace {
 
 /// Seeds that once failed.
@@ -297,5 +299,7 @@ BOOST_AUTO_TEST_CASE(closures_and_additions_survive_whatever_happens_to_workers_
 BOOST_AUTO_TEST_CASE(everything_ends_whatever_happens_to_servers_and_closures) {  // C-1 to C-4, M-1
   explore_all(true);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -9,6 +9,8 @@ using namespace std::chrono_literals;
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(merge_barrier_suite)
+
 namespace {
 
 const std::vector company_sizes{1, 2, 4};
@@ -222,5 +224,7 @@ BOOST_AUTO_TEST_CASE(after_its_deadline_a_step_keeps_the_replicas_until_they_hav
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -9,6 +9,8 @@ using namespace std::chrono_literals;
 
 namespace troupe {
 
+BOOST_AUTO_TEST_SUITE(merge_barrier_failures_suite)
+
 namespace {
 
 /// Merges twice, with a step of its own inside of the second, and passes `visit` at each place where user code runs;
@@ -197,5 +199,7 @@ BOOST_DATA_TEST_CASE(whenever_a_step_is_cancelled_it_ends_at_once_and_the_next_o
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

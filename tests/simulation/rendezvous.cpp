@@ -1,8 +1,8 @@
-// Groups of processes gather, break and gather again; actors/rendezvous.hpp. Virtual time, one node.
-#include "../simulated_world.hpp"
+// Groups of processes gather, break and gather again; actors/membership/rendezvous.hpp. Virtual time, one node.
+#include "support/simulated_world.hpp"
 
-#include <troupe/actors/fault.hpp>
-#include <troupe/actors/rendezvous.hpp>
+#include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/membership/rendezvous.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -12,6 +12,8 @@
 #include <vector>
 
 namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(rendezvous_suite)
 
 namespace {
 
@@ -247,5 +249,7 @@ BOOST_FIXTURE_TEST_CASE(waiting_for_a_word_ends_with_the_deadline_and_with_the_g
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -6,6 +6,8 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(replay_suite)
+
 namespace {
 
 struct course {
@@ -78,5 +80,7 @@ BOOST_AUTO_TEST_CASE(failures_that_can_not_be_are_refused_with_a_reason) {
                         says("latency_min"));
   BOOST_CHECK_EXCEPTION((simulation{{.size = {.workers = 1000}}}), invalid_argument_error, says("1000 workers"));
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,11 +1,11 @@
 // Remote procedure calls over the layer "caf" in virtual time, one node: door, executors, connection and call table;
 // actors/rpc_*.hpp. A dialer of the test stands for the network: it finds a server's door, another actor in its place,
 // or nothing.
-#include "../simulated_world.hpp"
+#include "support/simulated_world.hpp"
 
-#include <troupe/actors/rpc_channel.hpp>
-#include <troupe/actors/rpc_door.hpp>
-#include <troupe/actors/rpc_executor.hpp>
+#include <troupe/actors/rpc/internal/rpc_channel.hpp>
+#include <troupe/actors/rpc/internal/rpc_door.hpp>
+#include <troupe/actors/rpc/internal/rpc_executor.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <caf/actor_companion.hpp>
@@ -20,6 +20,8 @@
 #include <vector>
 
 namespace troupe::rpc {
+
+BOOST_AUTO_TEST_SUITE(rpc_suite)
 
 namespace {
 
@@ -893,5 +895,7 @@ BOOST_FIXTURE_TEST_CASE(a_server_of_two_executors_runs_calls_on_both_and_is_lost
 }
 
 }  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe::rpc

@@ -6,6 +6,8 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(server_loss_suite)
+
 namespace {
 
 /// Adds one to a counter, many times, and says how often that was acknowledged.
@@ -184,5 +186,7 @@ BOOST_AUTO_TEST_CASE(a_closure_that_waits_for_a_server_can_be_cancelled) {
   BOOST_TEST(cluster.run_until([&] { return join.ended(); }, 5ms));
   BOOST_TEST((waits.state() == remote_value_state::aborted));
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

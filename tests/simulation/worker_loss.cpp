@@ -9,6 +9,8 @@
 using namespace troupe;
 using namespace std::chrono_literals;
 
+BOOST_AUTO_TEST_SUITE(worker_loss_suite)
+
 namespace {
 
 /// The failure detector's default limit, and one interval for its next look.
@@ -196,5 +198,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_is_cut_off_from_the_chief_is_replaced_and_com
   BOOST_TEST(seen.executing() == 0u);
   BOOST_TEST(epochs_never_decrease(cluster));
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,6 @@
-# How troupe's targets are made: warnings are errors, headers lie beside their sources and are included as
-# <troupe/LIBRARY/NAME.hpp>, in the build tree (through links) and once installed, and each compiles alone.
+# How troupe's targets are made: warnings are errors, a library is a folder of rooms, headers lie beside their sources and
+# are included as <troupe/LIBRARY/ROOM/NAME.hpp>, in the build tree (through links) and once installed, and each
+# compiles alone.
 
 include(TroupeCuda)
 
@@ -25,19 +26,46 @@ if(TROUPE_SANITIZE)
   add_link_options(-fsanitize=${TROUPE_SANITIZE})
 endif()
 
-# troupe_add_library(NAME SOURCES ... HEADERS ... DEPENDS ...)
+# What most sources of a library or test begin with, compiled once. Only others' headers, which never change here; ours
+# come as they are included.
+set(TROUPE_PRECOMPILED_STANDARD <algorithm> <chrono> <functional> <map> <memory> <mutex> <span> <string> <unordered_map>
+                                <vector> <fmt/format.h>)
+set(TROUPE_PRECOMPILED_ACTORS <caf/actor_system.hpp> <caf/scoped_actor.hpp> <caf/stateful_actor.hpp>
+                              <caf/typed_event_based_actor.hpp>)
+
+# troupe_add_library(NAME ROOMS ... [EXCEPT REGEX ...] PRECOMPILE ... DEPENDS ...)
+# A library of all sources and headers in the rooms and their folders `internal`, but those whose name matches an
+# exception. The room "." is the library's own folder. tools/cmake/TroupePackage.cmake installs its headers.
 function(troupe_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;DEPENDS")
-  add_library(troupe_${name} STATIC ${arg_SOURCES})
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ROOMS;EXCEPT;PRECOMPILE;DEPENDS")
+  set(sources "")
+  set(headers "")
+  foreach(room IN LISTS arg_ROOMS)
+    file(GLOB room_sources CONFIGURE_DEPENDS "${room}/*.cpp" "${room}/*.cu" "${room}/internal/*.cpp" "${room}/internal/*.cu")
+    file(GLOB room_headers CONFIGURE_DEPENDS "${room}/*.hpp" "${room}/internal/*.hpp")
+    list(APPEND sources ${room_sources})
+    list(APPEND headers ${room_headers})
+  endforeach()
+  foreach(exception IN LISTS arg_EXCEPT)
+    list(FILTER sources EXCLUDE REGEX "/${exception}$")
+    list(FILTER headers EXCLUDE REGEX "/${exception}$")
+  endforeach()
+  add_library(troupe_${name} STATIC ${sources})
   add_library(troupe::${name} ALIAS troupe_${name})
-  list(TRANSFORM arg_HEADERS PREPEND "${TROUPE_INCLUDE_DIR}/troupe/")
-  target_sources(troupe_${name} PUBLIC FILE_SET HEADERS BASE_DIRS "${TROUPE_INCLUDE_DIR}" FILES ${arg_HEADERS})
+  target_include_directories(troupe_${name} PUBLIC "$<BUILD_INTERFACE:${TROUPE_INCLUDE_DIR}>"
+                                                   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
   target_compile_features(troupe_${name} PUBLIC cxx_std_20)
   target_link_libraries(troupe_${name} PUBLIC ${arg_DEPENDS} PRIVATE $<BUILD_INTERFACE:troupe_compile_options>)
-  set_target_properties(troupe_${name} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON
-                        POSITION_INDEPENDENT_CODE ON)
-  install(TARGETS troupe_${name} EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  target_precompile_headers(troupe_${name} PRIVATE ${arg_PRECOMPILE})
+  set_target_properties(troupe_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  install(TARGETS troupe_${name} EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+  # all_verify_interface_header_sets compiles each header alone.
+  list(TRANSFORM headers REPLACE "^${CMAKE_CURRENT_SOURCE_DIR}/" "${TROUPE_INCLUDE_DIR}/troupe/${name}/")
+  add_library(troupe_${name}_headers INTERFACE)
+  target_sources(troupe_${name}_headers INTERFACE FILE_SET HEADERS BASE_DIRS "${TROUPE_INCLUDE_DIR}" FILES ${headers})
+  target_link_libraries(troupe_${name}_headers INTERFACE troupe_${name} $<TARGET_PROPERTY:troupe_${name},LINK_LIBRARIES>)
+  set_target_properties(troupe_${name}_headers PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 endfunction()
 
 # troupe_add_program(NAME SOURCES ... [DEPENDS ...])
@@ -71,48 +99,57 @@ function(troupe_add_protocol target source)
   target_link_libraries(${target} PRIVATE Grpc::grpc++)
 endfunction()
 
-# troupe_add_test(LABEL NAME SOURCES ... [DEPENDS ...] [TIMEOUT SECONDS])
-# One Boost.Test program LABEL_NAME, run by ctest under the label (unit, simulation, cluster, perf). The target
-# LABEL_tests builds all programs of a label.
-function(troupe_add_test label name)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT" "SOURCES;DEPENDS")
-  set(target ${label}_${name})
-  add_executable(${target} ${arg_SOURCES})
-  target_compile_definitions(${target} PRIVATE BOOST_TEST_DYN_LINK BOOST_TEST_MODULE=${target})
-  target_link_libraries(${target} PRIVATE ${arg_DEPENDS} Boost::unit_test_framework troupe_compile_options)
+# troupe_add_tests(LABEL PROGRAM [SOURCES ...] [DEPENDS ...] [TIMEOUT SECONDS] [MAIN SOURCE])
+# One Boost.Test program of all sources in this folder (or of those named), and one test LABEL.NAME for each source
+# NAME.cpp that holds a suite NAME_suite, under that label (unit, simulation, cluster, gpu). The target LABEL_tests
+# builds all programs of a label. MAIN stands in for Boost's own main.
+function(troupe_add_tests label program)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT;MAIN" "SOURCES;DEPENDS")
+  set(target ${label}_${program})
+  if(NOT arg_SOURCES)
+    file(GLOB arg_SOURCES CONFIGURE_DEPENDS *.cpp)
+  endif()
+  if(arg_MAIN)
+    set_source_files_properties(${arg_MAIN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  else()
+    set(arg_MAIN $<TARGET_OBJECTS:test_main>)
+  endif()
+  add_executable(${target} ${arg_SOURCES} ${arg_MAIN})
+  target_precompile_headers(${target} REUSE_FROM test_main)
+  target_compile_definitions(${target} PRIVATE BOOST_TEST_DYN_LINK)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${target} PRIVATE ${arg_DEPENDS} troupe::runtime Boost::unit_test_framework troupe_compile_options)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   if(NOT TARGET ${label}_tests)
     add_custom_target(${label}_tests)
   endif()
   add_dependencies(${label}_tests ${target})
-  add_test(NAME ${label}.${name} COMMAND ${target} --log_level=test_suite --color_output=no)
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+  foreach(source IN LISTS arg_SOURCES)
+    cmake_path(GET source STEM name)
+    file(STRINGS "${source}" suite REGEX "^BOOST_AUTO_TEST_SUITE\\(${name}_suite" LIMIT_COUNT 1)
+    if(suite)
+      troupe_add_suite(${label} ${name} ${target} ${arg_TIMEOUT})
+    endif()
+  endforeach()
+endfunction()
+
+# troupe_add_suite(LABEL NAME PROGRAM [TIMEOUT])
+# The suite NAME_suite of a test program as the test LABEL.NAME.
+function(troupe_add_suite label name target)
+  set(timeout ${ARGN})
+  if(NOT timeout)
+    set(timeout 120)
   endif()
   if(TROUPE_SANITIZE)
     # Ten to twenty times as slow, and without optimisation.
-    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
+    math(EXPR timeout "${timeout} * 5")
   endif()
-  set_tests_properties(${label}.${name} PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT})
+  add_test(NAME ${label}.${name} COMMAND ${target} --run_test=${name}_suite --log_level=test_suite --color_output=no)
+  set_tests_properties(${label}.${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout})
   if(label STREQUAL "cluster")
     set_tests_properties(${label}.${name} PROPERTIES PROCESSORS 2)
+  elseif(label STREQUAL "gpu")
+    set_tests_properties(${label}.${name} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT TROUPE_TEST_DEVICES=GPU
+                                                     RESOURCE_LOCK gpu)
   endif()
-endfunction()
-
-# troupe_add_device_test(NAME SOURCES ... [DEPENDS ...] [TIMEOUT SECONDS])
-# A test that is written for any devices (tests/gpu/test_devices.hpp), as two: unit.NAME on CPUs, and gpu.NAME on GPUs,
-# under the label gpu, which ctest reports as skipped where there is none.
-function(troupe_add_device_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPENDS")
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
-  endif()
-  troupe_add_test(unit ${name} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} test_devices TIMEOUT ${arg_TIMEOUT})
-  if(NOT TARGET gpu_tests)
-    add_custom_target(gpu_tests)
-  endif()
-  add_dependencies(gpu_tests unit_${name})
-  add_test(NAME gpu.${name} COMMAND unit_${name} --log_level=test_suite --color_output=no)
-  set_tests_properties(gpu.${name} PROPERTIES LABELS gpu TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77
-                       ENVIRONMENT TROUPE_TEST_DEVICES=GPU RESOURCE_LOCK gpu)
 endfunction()

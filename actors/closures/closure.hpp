@@ -1,0 +1,99 @@
+// One scheduled closure, and the result that its remote value waits for.
+//
+// The coordinator owns the closure's course; callers share the closure through a `remote_value` and only look at its
+// end. Both are one object, because a queued closure must be small (half a KiB with its arguments).
+//
+//            drained and inputs ready        sent to a worker            outcome, error, cancellation
+//   WAITING ------------------------> QUEUED ----------------> IN_FLIGHT ---------------------------> ENDED
+//                                       ^                          |
+//                                       +--- the worker was lost --+
+//
+// C-1 A closure ends exactly once: with a value, an error or a cancellation.
+#pragma once
+
+#include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/messages/messages.hpp>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace troupe {
+
+class closure;
+
+/// What a caller asks of one closure.
+struct schedule_options {
+  /// From schedule to end; then the closure fails with `deadline_exceeded`. Finite.
+  duration limit = std::chrono::hours{1};
+  /// Higher goes first among the closures that are queued: 0 (low) to 2 (high).
+  int priority = 1;
+  /// Only this worker may run it; -1: any.
+  int worker = -1;
+  /// How long `schedule` may wait for room in the queue.
+  duration queue_limit = std::chrono::seconds{60};
+
+  static constexpr int priorities = 3;
+  bool operator==(const schedule_options&) const = default;
+};
+
+/// Where an argument comes from: another closure's result, or a per-worker resource.
+struct closure_input {
+  std::shared_ptr<closure> producer;
+  resource_id resource = 0;
+  /// Keeps the resource from being released before the closure has ended.
+  std::shared_ptr<const void> owner;
+};
+
+/// State of a remote value. Any thread may look and wait; only the coordinator ends it.
+class closure {
+ public:
+  enum class stage : std::uint8_t { waiting, queued, in_flight, ended };
+  /// RemoteValueStatus of the reference: not ready, ready (value or error), aborted (cancelled).
+  enum class readiness : std::uint8_t { not_ready, ready, aborted };
+
+  closure(function_id called, value with, std::vector<closure_input> needs, schedule_options chosen)
+      : function(std::move(called)), arguments(std::move(with)), inputs(std::move(needs)), options(chosen) {}
+  closure(const closure&) = delete;
+
+  // --- the caller's side, any thread ---
+
+  readiness state() const;
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+  /// Blocks the thread until the end or the limit (steady clock). False: not ended yet.
+  bool wait_for(duration limit) const;
+  /// The end; only after `ended()`.
+  const status& end_status() const { return end_status_; }
+  const value& result() const { return result_; }
+  /// Calls `observer` once after the end: now, in this thread, if it has ended already; else in the coordinator.
+  void on_end(std::function<void()> observer);
+
+  // --- the coordinator's side ---
+
+  /// Ends the closure; false if it had ended already (C-1).
+  bool finish(status ended, value result = {});
+
+  const function_id function;
+  value arguments;
+  std::vector<closure_input> inputs;
+  const schedule_options options;
+  std::vector<std::shared_ptr<closure>> dependents;
+  std::uint32_t missing_inputs = 0;
+  std::uint32_t lost_workers = 0;
+  closure_id id = 0;
+  /// It failed because an input did; its consumers pass that on without wrapping it again.
+  bool failed_by_input = false;
+  stage at = stage::waiting;
+  time_point deadline{};
+
+ private:
+  std::atomic<bool> ended_{false};
+  mutable std::atomic<bool> awaited_{false};
+  status end_status_;
+  value result_;
+  std::vector<std::function<void()>> observers_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,145 @@
+// The coordinator: schedules closures onto workers and ends their remote values.
+//
+// It owns the course of each closure (closure.hpp draws it) and each worker's admission:
+//
+//        up                ok                 down, or the handle died
+//   GONE --> ADMITTING -----------> ADMITTED ------------------------> GONE
+//              | failed: again after a while, until `down`
+//
+// C-1 A closure's remote value ends exactly once: value, error or cancelled.
+// C-2 When `drained` answers, or raises, nothing is executing.
+// C-3 A closure lost with its worker runs again elsewhere, never twice at the same time on live workers.
+// C-4 Resources of a worker are rebuilt before any closure uses them: they are the first orders of its session.
+// C-5 Scheduling costs O(1) per closure, whatever the number of workers (worker_roster.hpp).
+//
+// Errors, as in the reference: the first error of a generation is kept and raised by the next schedule, join or done;
+// raising cancels everything else first. Until then workers go on with what is queued.
+//
+// Semantics: semantics.md 2 and 5.2.
+#pragma once
+
+#include <troupe/actors/closures/internal/in_flight_table.hpp>
+#include <troupe/actors/closures/internal/submission_queue.hpp>
+#include <troupe/actors/closures/internal/worker_roster.hpp>
+#include <troupe/actors/fibers/requests.hpp>
+#include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/messages/interfaces.hpp>
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <caf/typed_response_promise.hpp>
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+struct coordinator_options {
+  /// Sessions count from here: a chief's incarnation, so that they differ from those of an earlier chief.
+  session_id first_session = 1;
+  window_options windows;
+  /// A closure that was lost with so many workers fails: it may be what ends them.
+  std::uint32_t lost_workers_max = 8;
+  duration admission_limit = std::chrono::seconds{5};
+  duration admission_retry = std::chrono::milliseconds{500};
+  /// Limits of closures up to `exact_limit_max` are kept exactly, longer ones to within one sweep.
+  duration exact_limit_max = std::chrono::minutes{1};
+  duration sweep_interval = std::chrono::seconds{5};
+  /// How long the bulk data of results may take to arrive.
+  duration bulk_limit = std::chrono::seconds{60};
+};
+
+class coordinator_state {
+ public:
+  static constexpr const char* name = "coordinator";
+  using pointer = coordinator_actor::stateful_pointer<coordinator_state>;
+
+  explicit coordinator_state(pointer self) : self_(self), clock_(self), requests_(self, clock_) {}
+  ~coordinator_state();
+
+  coordinator_actor::behavior_type make_behavior(std::shared_ptr<submission_queue> queue, coordinator_options options,
+                                                 event_bus_actor events);
+
+ private:
+  using closure_ptr = std::shared_ptr<closure>;
+  using drained_promise = caf::typed_response_promise<caf::ok_atom>;
+
+  // --- taking closures in (coordinator.cpp) ---
+  void take_submitted();
+  void accept(const closure_ptr& scheduled);
+  bool inputs_ready(const closure_ptr& scheduled);
+  void enqueue(const closure_ptr& ready, bool first);
+  void set_deadline(const closure_ptr& scheduled);
+  void expire(const closure_ptr& late);
+  void sweep();
+  void abandon(const closure_ptr& unwanted, status why);
+
+  // --- what comes back ---
+  void take_outcomes(wire<run_outcomes>& message);
+  void take_outcome(worker_entry& worker, closure_outcome& outcome);
+  void end(const closure_ptr& what, status ended, value result);
+  void end_dependents(const closure_ptr& producer);
+
+  // --- errors and joins ---
+  caf::result<caf::ok_atom> drained();
+  caf::result<bool> idle();
+  bool finished() const { return open_ == 0 && in_flight_.count() == 0; }
+  void note_error(const status& why);
+  void cancel_generation();
+  void settle();
+
+  // --- sending closures out (coordinator_dispatch.cpp) ---
+  void pump();
+  void fill(worker_entry& worker);
+  bool send_from(worker_entry& worker, std::deque<closure_ptr>& queue);
+  void redirect(const closure_ptr& what);
+  void flush(worker_entry& worker);
+  void flush_one_by_one(worker_entry& worker, std::vector<closure_order> orders);
+  void send_cancel(worker_entry& worker, std::vector<closure_id> closures, std::vector<resource_id> released,
+                   const status& why);
+
+  // --- workers ---
+  void worker_up(const worker_actor& handle, identity who);
+  void request_admission(worker_entry& worker);
+  void admitted(worker_entry& worker);
+  void readmit(worker_entry& worker, const status& why);
+  void lose(worker_entry& worker, const status& why);
+
+  bool can_run(const worker_entry& worker, const function_id& function) const;
+  void publish(event what);
+
+  pointer self_;
+  timers clock_;
+  requests requests_;
+  coordinator_options options_;
+  event_bus_actor events_;
+  std::shared_ptr<submission_queue> submitted_;
+  std::vector<closure_ptr> drain_buffer_;
+
+  std::array<std::deque<closure_ptr>, schedule_options::priorities> queued_;
+  std::size_t queued_count_ = 0;
+  /// Accepted and not ended.
+  std::size_t open_ = 0;
+  bool sweeping_ = false;
+
+  worker_roster roster_;
+  in_flight_table in_flight_;
+  session_id last_session_ = 0;
+  /// In the order of their creation, which is the order of their rebuilding.
+  std::map<resource_id, closure_order> resources_;
+
+  std::vector<drained_promise> joins_;
+  std::vector<drained_promise> raises_;
+  std::vector<caf::typed_response_promise<bool>> idle_raises_;
+  std::vector<status> errors_;
+  std::vector<status> last_errors_;
+  bool cancelling_ = false;
+};
+
+coordinator_actor::behavior_type coordinator(coordinator_state::pointer self, std::shared_ptr<submission_queue> queue,
+                                             coordinator_options options, event_bus_actor events);
+
+}  // namespace troupe

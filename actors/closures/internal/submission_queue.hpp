@@ -1,0 +1,48 @@
+// Where callers leave closures for the coordinator.
+//
+// A message for each closure would cost more than the closure: callers append to this queue and only the first one
+// after a drain wakes the coordinator. The queue also counts every closure that has not ended: that count is the limit
+// that `schedule` waits at, as in the reference (closures that a worker gives back never wait: they are counted
+// already).
+#pragma once
+
+#include <troupe/actors/closures/closure.hpp>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace troupe {
+
+class submission_queue {
+ public:
+  static constexpr std::size_t capacity_default = 256 * 1024;
+
+  explicit submission_queue(std::size_t capacity = capacity_default) : capacity_(capacity) {}
+
+  /// Appends, waiting for room up to the closure's `queue_limit`. True: the caller must wake the coordinator.
+  /// @throws resource_exhausted_error when there is still no room; what `close` was given after the coordinator's end.
+  bool push(std::shared_ptr<closure> scheduled);
+
+  /// Takes all that was pushed. The coordinator's side.
+  void drain(std::vector<std::shared_ptr<closure>>& into);
+  /// So many closures have ended.
+  void release(std::size_t count);
+  /// Refuses later closures and ends those that wait here.
+  void close(const status& why);
+
+  /// An error waits to be raised by the next schedule, join or done.
+  std::atomic<bool> error_pending{false};
+
+ private:
+  const std::size_t capacity_;
+  std::mutex mutex_;
+  std::condition_variable room_;
+  std::vector<std::shared_ptr<closure>> pushed_;
+  std::size_t unfinished_ = 0;
+  std::size_t waiting_ = 0;
+  status closed_;
+};
+
+}  // namespace troupe

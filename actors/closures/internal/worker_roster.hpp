@@ -1,0 +1,109 @@
+// The workers as the coordinator sees them: who is admitted, what each holds, who gets the next closures.
+//
+// Choosing costs O(1) (C-5): two queues of workers with credit, those with a free slot first, then those that only take
+// closures in advance. A worker stands in each queue at most once; one that has lost its credit meanwhile is skipped.
+// A share brings a worker to the level that all in its queue would have if they held the same, but is at least one: a
+// few closures are spread over all workers.
+//
+// A worker's window adapts: it takes in advance what it ends within the prefetch horizon. Short closures get deep
+// windows that hide the link's latency; long ones get none, so that they don't wait behind a busy worker while another
+// is free.
+#pragma once
+
+#include <troupe/actors/closures/closure.hpp>
+#include <troupe/actors/messages/interfaces.hpp>
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+struct window_options {
+  /// Closures that a worker is given before another one counts as freer.
+  std::uint32_t slots = 8;
+  /// Closures that a worker has begun and not ended, as fibers of one thread; at least `slots`. While some wait for a
+  /// server, others that were taken in advance begin, and what they ask of the server leaves in one message.
+  std::uint32_t fibers_max = 64;
+  /// Closures that a worker may hold, running or waiting.
+  std::uint32_t window_max = 1024;
+  duration prefetch_horizon = std::chrono::milliseconds{2};
+};
+
+struct worker_entry {
+  enum class admission : std::uint8_t { gone, admitting, admitted };
+
+  int index = 0;
+  worker_actor handle;
+  identity who;
+  admission at = admission::gone;
+  session_id session = 0;
+  /// Another binary: it runs only functions that it registered by name.
+  bool foreign = false;
+  std::uint32_t in_flight = 0;
+  std::uint32_t window = 0;
+  /// Closures that only this worker may run.
+  std::deque<std::shared_ptr<closure>> tagged;
+  std::vector<closure_order> outgoing;
+
+  // The roster's own.
+  bool in_free = false;
+  bool in_prefetch = false;
+  time_point busy_since{};
+  double service_ns = 0;
+};
+
+class worker_roster {
+ public:
+  explicit worker_roster(window_options options = {}) : options_(options) {}
+
+  /// The entry of a worker, made on first use. Addresses are stable.
+  worker_entry& entry(int index);
+  worker_entry* find(const caf::actor_addr& handle);
+  const std::vector<std::unique_ptr<worker_entry>>& all() const { return entries_; }
+  std::size_t admitted() const { return admitted_; }
+
+  /// The admission succeeded: the worker takes closures from now on.
+  void admit(worker_entry& worker, time_point now);
+  /// The worker is gone; what it held is the caller's business.
+  void dismiss(worker_entry& worker);
+
+  /// How many closures the worker takes now.
+  std::uint32_t credit(const worker_entry& worker) const {
+    return worker.at == worker_entry::admission::admitted && worker.in_flight < worker.window
+               ? worker.window - worker.in_flight
+               : 0;
+  }
+
+  /// The next worker for some of `queued` closures, and how many it should take; nullptr when nobody has credit. The
+  /// caller puts it back with `offer` after it has sent them.
+  worker_entry* next(std::size_t queued, std::uint32_t& share);
+  /// The worker may have credit.
+  void offer(worker_entry& worker);
+
+  void sent(worker_entry& worker, time_point now);
+  /// So many closures came back: adapts the window.
+  void ended(worker_entry& worker, std::uint32_t count, time_point now);
+
+ private:
+  /// Workers in line for closures, and how many closures these hold together.
+  struct line {
+    std::deque<int> workers;
+    std::size_t in_flight = 0;
+  };
+
+  static void enter(line& to, worker_entry& worker, bool& is_in);
+  worker_entry& leave(line& from, bool worker_entry::*is_in);
+  static std::uint32_t fair_share(const line& others, const worker_entry& worker, std::size_t queued,
+                                  std::uint32_t most);
+  void set_in_flight(worker_entry& worker, std::uint32_t count);
+  std::uint32_t window_of(double service_ns) const;
+
+  window_options options_;
+  std::vector<std::unique_ptr<worker_entry>> entries_;
+  line free_;
+  line prefetch_;
+  std::size_t admitted_ = 0;
+};
+
+}  // namespace troupe

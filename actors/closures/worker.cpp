@@ -1,0 +1,259 @@
+#include <troupe/actors/closures/worker.hpp>
+#include <troupe/actors/variables/client.hpp>
+
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+
+namespace {
+
+/// Fibers are named by what they run; closures' ids stay far below this bit.
+constexpr std::uint64_t resource_fiber = std::uint64_t{1} << 63;
+
+const status session_over{status_code::cancelled, "the worker's session with its coordinator has ended"};
+
+}  // namespace
+
+worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, worker_options options) {
+  options_ = options;
+  fibers_ = std::make_unique<fiber_host>(clock_, options_.fibers, this);
+  dialer_ = std::move(dialer);
+  variables_ = std::make_unique<variable_client>(self_, clock_, dialer_, options_.variables, fibers_.get());
+  fibers_->at_turn_end([this] {
+    start_some();
+    variables_->flush();
+    send_outcomes();
+  });
+  self_->set_down_handler([this](caf::down_msg& down) {
+    const fiber_host::turn scope{*fibers_};
+    if (variables_->down(down.source, status_of(down.reason, "the link to a server"))) return;
+    if (coordinator_ && coordinator_.address() == down.source) end_session(session_over);
+  });
+  return {
+      [this](admit_atom, const outcome_sink& coordinator, wire<session_terms>& terms) -> caf::result<caf::ok_atom> {
+        if (const auto problem = terms.open(); !problem.ok()) return make_error(problem);
+        begin(coordinator, *terms);
+        return caf::ok_atom_v;
+      },
+      [this](dismiss_atom, session_id session) {
+        const fiber_host::turn scope{*fibers_};
+        // Zero comes from this process, not from the coordinator, which still counts on the session.
+        if (session == 0) return give_up_session(session_over);
+        if (session == terms_.session) end_session(session_over);
+      },
+      [this](run_atom, wire<run_orders>& message) {
+        when_local(self_, message, options_.bulk_limit, [this](wire<run_orders>& arrived, const status& problem) {
+          const fiber_host::turn scope{*fibers_};
+          if (problem.ok()) return take_orders(arrived.take());
+          // Which closures it was about is unknown: only a new session makes good for them.
+          give_up_session(problem.wrap("orders that did not arrive"));
+        });
+      },
+      [this](cancel_atom, wire<cancel_orders>& message) {
+        const fiber_host::turn scope{*fibers_};
+        if (message.open().ok() && coordinator_ && message->session == terms_.session) take_cancellations(*message);
+      },
+      [this](view_atom, wire<cluster_view>& view) {
+        const fiber_host::turn scope{*fibers_};
+        if (!view.open().ok()) return;
+        view_ = view;
+        variables_->take_view(*view);
+        if (client_) self_->send(client_, view_atom_v, view_);
+      },
+  };
+}
+
+client_actor worker_state::variables_of_replicas() {
+  if (!client_) {
+    client_ = self_->spawn<caf::linked>(client, dialer_, options_.variables);
+    if (view_.open().ok()) self_->send(client_, view_atom_v, view_);
+  }
+  return client_;
+}
+
+// --- sessions -------------------------------------------------------------------------------------------------------
+
+void worker_state::begin(outcome_sink coordinator, const session_terms& terms) {
+  const fiber_host::turn scope{*fibers_};
+  end_session(session_over);
+  coordinator_ = std::move(coordinator);
+  terms_ = terms;
+  self_->monitor(coordinator_);
+}
+
+/// Ends the session from this side: the coordinator takes its closures back and admits the worker anew.
+void worker_state::give_up_session(const status& why) {
+  if (!coordinator_) return;
+  self_->send(coordinator_, outcome_atom_v, wire<run_outcomes>{{terms_.session, terms_.worker, {}, why}});
+  end_session(why);
+}
+
+void worker_state::end_session(const status& why) {
+  if (!coordinator_) return;
+  self_->demonitor(coordinator_.address());
+  coordinator_ = nullptr;
+  queued_.clear();
+  outcomes_.clear();
+  fibers_->cancel_all(why);
+  resources_.clear();
+}
+
+// --- orders ---------------------------------------------------------------------------------------------------------
+
+void worker_state::take_orders(run_orders orders) {
+  if (!coordinator_ || orders.session != terms_.session) return;
+  for (auto& order : orders.orders) {
+    if (order.builds != 0) {
+      // Known from now on, so that closures that use it wait; built like any closure, but before those that wait.
+      resources_[order.builds] = std::make_shared<resource_entry>();
+      start(std::move(order));
+    } else {
+      queued_.push_back(std::move(order));
+    }
+  }
+}
+
+void worker_state::take_cancellations(const cancel_orders& orders) {
+  for (const auto id : orders.closures) {
+    fibers_->cancel(id, orders.why);
+    const auto waiting =
+        std::find_if(queued_.begin(), queued_.end(), [id](const auto& order) { return order.id == id; });
+    if (waiting == queued_.end()) continue;
+    queued_.erase(waiting);
+    report(
+        id,
+        orders.why.code() == status_code::cancelled ? orders.why : orders.why.wrap(status_code::cancelled, "cancelled"),
+        {});
+  }
+  for (const auto id : orders.released) resources_.erase(id);
+}
+
+void worker_state::start_some() {
+  if (yielding_) return;
+  const auto budget_ends = clock_.now() + options_.turn_budget;
+  while (!queued_.empty() && fibers_->active() < terms_.slots) {
+    auto order = std::move(queued_.front());
+    queued_.pop_front();
+    start(std::move(order));
+    if (clock_.now() < budget_ends) continue;
+    // Hear what the mailbox holds, then go on.
+    yielding_ = true;
+    make_notifier(self_, [this] {
+      yielding_ = false;
+      const fiber_host::turn scope{*fibers_};
+    })();
+    return;
+  }
+}
+
+void worker_state::start(closure_order order) {
+  const auto key = order.builds != 0 ? resource_fiber | order.builds : order.id;
+  auto shared = std::make_shared<closure_order>(std::move(order));
+  fibers_->run(key, [this, session = terms_.session, order = std::move(shared)] {
+    status ended;
+    value result;
+    try {
+      result = execute(*order);
+    } catch (...) {
+      ended = status_of(std::current_exception());
+    }
+    // A closure of an earlier session that was slow to end has nobody to report to.
+    if (!coordinator_ || terms_.session != session) return;
+    if (order->builds != 0)
+      finish_resource(order->builds, std::move(ended), std::move(result));
+    else
+      report(order->id, std::move(ended), std::move(result));
+  });
+}
+
+value worker_state::execute(const closure_order& order) {
+  const auto& entry = function_registry::instance().find_or_throw(order.function);
+  std::vector<value> dependencies;
+  dependencies.reserve(order.dependencies.size());
+  for (const auto& dependency : order.dependencies) dependencies.push_back(dependency_value(dependency));
+  return entry.call(order.arguments, dependencies);
+}
+
+/// Waits, in the closure's fiber, for a resource that is still being built (C-4).
+value worker_state::dependency_value(const dependency& from) {
+  if (from.resource == 0) return from.content;
+  const auto found = resources_.find(from.resource);
+  if (found == resources_.end())
+    throw failed_precondition_error{fmt::format(
+        "per-worker resource {} is not on this worker: it was released before this closure ran", from.resource)};
+  const auto resource = found->second;
+  if (!resource->built) {
+    resource->waiting.push_back(wait_point::make());
+    const auto here = resource->waiting.back();
+    here->wait_until(never, "a per-worker resource");
+  }
+  if (!resource->problem.ok()) throw_status(resource->problem.wrap("a per-worker resource that it uses was not built"));
+  return resource->content;
+}
+
+void worker_state::finish_resource(resource_id id, status ended, value content) {
+  const auto found = resources_.find(id);
+  if (found == resources_.end()) return;
+  auto& resource = *found->second;
+  resource.built = true;
+  resource.problem = std::move(ended);
+  resource.content = std::move(content);
+  for (const auto& waiting : std::exchange(resource.waiting, {})) waiting->complete();
+}
+
+// --- outcomes -------------------------------------------------------------------------------------------------------
+
+void worker_state::report(closure_id id, status ended, value result) {
+  const auto now = clock_.now();
+  if (outcomes_.empty()) first_outcome_ = now;
+  outcomes_.push_back({id, std::move(ended), std::move(result)});
+  if (outcomes_.size() >= options_.outcomes_max || now - first_outcome_ >= options_.outcome_delay) send_outcomes();
+}
+
+void worker_state::send_outcomes() {
+  if (outcomes_.empty() || !coordinator_) return;
+  auto outcomes = std::exchange(outcomes_, {});
+  outcomes_.reserve(options_.outcomes_max);
+  if (coordinator_.node() == self_->node()) {
+    self_->send(coordinator_, outcome_atom_v,
+                wire<run_outcomes>{{terms_.session, terms_.worker, std::move(outcomes), {}}});
+    return;
+  }
+  try {
+    wire<run_outcomes> message{{terms_.session, terms_.worker, outcomes, {}}};
+    message.seal();
+    self_->send(coordinator_, outcome_atom_v, std::move(message));
+  } catch (const error&) {
+    send_one_by_one(std::move(outcomes));
+  }
+}
+
+/// A result that can't be sent (it is over a limit) becomes an error; the others go as they are.
+void worker_state::send_one_by_one(std::vector<closure_outcome> outcomes) {
+  for (auto& outcome : outcomes) {
+    wire<run_outcomes> message{{terms_.session, terms_.worker, {outcome}, {}}};
+    try {
+      message.seal();
+    } catch (const error& failed) {
+      outcome = {outcome.id, failed.get_status().wrap("the closure's result could not be sent"), {}};
+      message = wire<run_outcomes>{{terms_.session, terms_.worker, {outcome}, {}}};
+    }
+    self_->send(coordinator_, outcome_atom_v, std::move(message));
+  }
+}
+
+worker_actor::behavior_type worker(worker_state::pointer self, dialer_actor dialer, worker_options options) {
+  return self->state.make_behavior(std::move(dialer), options);
+}
+
+int current_worker_index() {
+  const auto* const environment = closure_environment::current();
+  if (environment == nullptr)
+    throw failed_precondition_error{"current_worker_index() is for closures: no closure of a worker runs here"};
+  return environment->worker_index();
+}
+
+}  // namespace troupe

@@ -1,0 +1,101 @@
+// A worker: runs closures as fibers, many at once, and keeps per-worker resources.
+//
+//   IDLE --admit--> IN SESSION --dismiss, another admit, the coordinator's death--> IDLE
+//
+// Ending a session cancels its closures and drops its resources. Orders of another session are refused (M-2).
+// A closure that uses a resource which is still being built waits for it in a fiber; one whose resource failed to build
+// fails with that error.
+//
+// The worker is spawned detached, since user code computes for long; in a simulation the same code is scheduled. It
+// goes back to its mailbox at least every `turn_budget`, between closures, so that it hears cancellations.
+//
+// Semantics: semantics.md 1.1 (per-worker values), 2.2, 5.2.4.
+#pragma once
+
+#include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/variables/variable_client.hpp>
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace troupe {
+
+struct worker_options {
+  fiber_host::options fibers;
+  variable_client_options variables;
+  /// How long the worker runs closures before it looks at its mailbox.
+  duration turn_budget = std::chrono::milliseconds{1};
+  /// Outcomes are sent at the end of a turn, or when so many wait, or the first has waited so long.
+  std::size_t outcomes_max = 128;
+  duration outcome_delay = std::chrono::microseconds{500};
+  duration bulk_limit = std::chrono::seconds{60};
+};
+
+class worker_state : public closure_environment {
+ public:
+  static constexpr const char* name = "worker";
+  using pointer = worker_actor::stateful_pointer<worker_state>;
+
+  explicit worker_state(pointer self) : self_(self), clock_(self) {}
+
+  worker_actor::behavior_type make_behavior(dialer_actor dialer, worker_options options);
+
+  variable_client& variables() override { return *variables_; }
+  client_actor variables_of_replicas() override;
+  int worker_index() const override { return terms_.worker; }
+  std::shared_ptr<void>& worker_local(const void* key) override { return locals_[key]; }
+
+ private:
+  struct resource_entry {
+    bool built = false;
+    status problem;
+    value content;
+    std::vector<std::shared_ptr<wait_point>> waiting;
+  };
+
+  void begin(outcome_sink coordinator, const session_terms& terms);
+  void give_up_session(const status& why);
+  void end_session(const status& why);
+  void take_orders(run_orders orders);
+  void take_cancellations(const cancel_orders& orders);
+  void start_some();
+  void start(closure_order order);
+  value execute(const closure_order& order);
+  value dependency_value(const dependency& from);
+  void finish_resource(resource_id id, status ended, value content);
+  void report(closure_id id, status ended, value result);
+  void send_outcomes();
+  void send_one_by_one(std::vector<closure_outcome> outcomes);
+
+  pointer self_;
+  timers clock_;
+  worker_options options_;
+  dialer_actor dialer_;
+  std::unique_ptr<variable_client> variables_;
+  /// Made when the first closure has replicas.
+  client_actor client_;
+  wire<cluster_view> view_;
+  std::map<const void*, std::shared_ptr<void>> locals_;
+  outcome_sink coordinator_;
+  session_terms terms_;
+  std::deque<closure_order> queued_;
+  std::map<resource_id, std::shared_ptr<resource_entry>> resources_;
+  std::vector<closure_outcome> outcomes_;
+  time_point first_outcome_{};
+  bool yielding_ = false;
+  /// Last, so that it goes first: fibers that are cancelled then still use the rest.
+  std::unique_ptr<fiber_host> fibers_;
+};
+
+worker_actor::behavior_type worker(worker_state::pointer self, dialer_actor dialer, worker_options options);
+
+/// Index of the worker that runs the calling closure. @throws failed_precondition_error outside of closures.
+int current_worker_index();
+
+}  // namespace troupe

@@ -1,0 +1,152 @@
+// Waiting is a fiber on an event-based actor.
+//
+// Problem: user code looks blocking (`v.assign_add(...)`, `ctx.merge_call(...)`), but an actor that blocks hears
+// neither `cancel` nor `down`, and a thread for each wait does not scale. Solution: the actor hosts the user code in
+// fibers. A wait parks the fiber and returns to the mailbox; what it waited for, its deadline, or a cancellation
+// resumes it.
+//
+// F-1 A fiber runs only in its host's actor, one at a time. F-2 Each wait ends: by completion, by its deadline, or by
+// cancellation, which throws `cancelled_error` out of the wait (and of every later wait of that fiber).
+// F-3 When the host is destroyed no fiber of it is left: all are cancelled and run to their end.
+// F-4 Exceptions stay inside the fiber: a fiber may wait inside a catch block.
+//
+// All calls belong to the host's actor, inside or outside a fiber as stated.
+#pragma once
+
+#include <troupe/actors/fibers/timers.hpp>
+#include <troupe/device/base/error.hpp>
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace troupe {
+
+class fiber_host;
+
+/// How a wait ended.
+enum class wake_reason { completed, deadline, cancelled };
+
+/// One wait of one fiber: made inside the fiber, completed by whoever has the result, waited for once.
+class wait_point : public std::enable_shared_from_this<wait_point> {
+ public:
+  /// Inside a fiber only.
+  static std::shared_ptr<wait_point> make();
+
+  /// Ends the wait; the fiber continues before the host's current turn ends. Later calls do nothing. Host's actor only.
+  void complete();
+
+  /// Parks the fiber until `complete`, the deadline (`never` if what it waits for has one of its own) or a
+  /// cancellation. Throws `cancelled_error` when the fiber is cancelled; `deadline_exceeded_error` with `what` in its
+  /// message when the deadline passes first.
+  void wait_until(time_point deadline, std::string_view what);
+
+ private:
+  friend class fiber_host;
+  struct private_tag {};
+
+ public:
+  explicit wait_point(private_tag) {}
+
+ private:
+  class fiber* owner_ = nullptr;
+  wake_reason reason_ = wake_reason::completed;
+  bool done_ = false;
+  bool parked_ = false;
+};
+
+/// What code inside a fiber may find of the actor around it; the actor's state derives from it.
+class fiber_environment {
+ public:
+  virtual ~fiber_environment() = default;
+};
+
+/// Runs user functions as fibers on behalf of one actor.
+class fiber_host {
+ public:
+  struct options {
+    /// Usable bytes of a stack, rounded up to pages; a guard page lies below. With AddressSanitizer four times as many.
+    std::size_t stack_bytes = 256 * 1024;
+    /// Stacks kept for later fibers.
+    std::size_t pooled_max = 64;
+  };
+
+  /// One handler of the actor as far as fibers are concerned: resumed fibers run, and the work that fibers left for the
+  /// end of the turn (`at_turn_end`) is done when the outermost turn ends.
+  class turn {
+   public:
+    explicit turn(fiber_host& host) : host_(host) { ++host_.depth_; }
+    ~turn() noexcept(false);
+    turn(const turn&) = delete;
+
+   private:
+    fiber_host& host_;
+  };
+
+  fiber_host(timers& clock, options chosen, fiber_environment* environment = nullptr);
+  ~fiber_host();
+  fiber_host(const fiber_host&) = delete;
+
+  /// Starts `work` in a fiber, at once, and returns when it has ended or waits. `key` names it for `cancel`; keys of
+  /// live fibers differ. An exception that leaves `work` ends the process: catch inside. Outside fibers only.
+  void run(std::uint64_t key, std::function<void()> work);
+
+  /// Cancels one fiber by key (nothing happens if there is none) or all of them, with the reason that waits throw.
+  void cancel(std::uint64_t key, const status& why);
+  void cancel_all(const status& why);
+
+  /// Called at the end of each outermost turn, before the actor goes back to its mailbox.
+  void at_turn_end(std::function<void()> work) { turn_end_ = std::move(work); }
+
+  /// Fibers that have started and not ended.
+  std::size_t active() const { return active_.size(); }
+  timers& clock() { return clock_; }
+
+  /// The host of the fiber that runs on this thread, or nullptr outside of fibers.
+  static fiber_host* current();
+  /// The environment of the running fiber, or nullptr.
+  static fiber_environment* current_environment();
+  /// True while the running fiber has been cancelled: long computations may look and leave early.
+  static bool cancelled();
+  /// Throws `cancelled_error` if the running fiber has been cancelled; does nothing outside of fibers. Once in a while
+  /// it waits for the actor to hear its messages, since a cancellation is one of them: other fibers may run meanwhile.
+  static void throw_if_cancelled();
+  /// One slot of fiber-local data by the address of `slot`; outside of fibers it belongs to the thread.
+  static std::shared_ptr<void>& local(const void* slot);
+
+ private:
+  friend class wait_point;
+  friend class fiber;
+  void resume(fiber& which);
+  void drain();
+  std::unique_ptr<fiber> take_idle();
+
+  timers& clock_;
+  options options_;
+  fiber_environment* environment_;
+  std::unique_ptr<class stack_pool> stacks_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<fiber>> active_;
+  std::vector<std::unique_ptr<fiber>> idle_;
+  std::deque<std::shared_ptr<wait_point>> ready_;
+  std::function<void()> turn_end_;
+  std::size_t depth_ = 0;
+};
+
+/// A value that belongs to the running fiber (or, outside of fibers, to the thread): the current replica context, a
+/// read-caching scope. `T` is default-constructed on first use. Declare as `static inline const`.
+template <class T>
+class fiber_local {
+ public:
+  T& operator*() const {
+    auto& slot = fiber_host::local(this);
+    if (!slot) slot = std::make_shared<T>();
+    return *static_cast<T*>(slot.get());
+  }
+  T* operator->() const { return &**this; }
+};
+
+}  // namespace troupe

@@ -1,0 +1,23 @@
+#include <troupe/actors/membership/event_bus.hpp>
+
+#include <algorithm>
+
+namespace troupe {
+
+event_bus_actor::behavior_type event_bus(event_bus_actor::stateful_pointer<event_bus_state> self) {
+  self->set_down_handler([self](caf::down_msg& down) {
+    std::erase_if(self->state.listeners, [&](const auto& listener) { return listener.address() == down.source; });
+  });
+  return {
+      [self](event_atom, const wire<event>& what) {
+        for (const auto& listener : self->state.listeners) self->send(listener, event_atom_v, what);
+      },
+      [self](listen_atom, const event_listener& listener) {
+        if (!listener) return;
+        self->monitor(listener);
+        self->state.listeners.push_back(listener);
+      },
+  };
+}
+
+}  // namespace troupe

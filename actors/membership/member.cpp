@@ -1,0 +1,120 @@
+#include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/membership/member.hpp>
+
+#include <fmt/format.h>
+
+namespace troupe {
+
+namespace {
+
+constexpr duration tick_interval = std::chrono::milliseconds{250};
+
+}  // namespace
+
+member_actor::behavior_type member_state::make_behavior(member_options options) {
+  options_ = std::move(options);
+  last_heard_ = last_tick_ = clock_.now();
+  clock_.after(tick_interval, [this] { tick(); });
+  self_->set_down_handler([this](caf::down_msg& down) {
+    if (chief_ && chief_.address() == down.source) return lose_link(status_of(down.reason, "the chief's link broke"));
+    const auto is_role = (options_.worker && options_.worker.address() == down.source) ||
+                         (options_.server && options_.server.address() == down.source);
+    if (is_role)
+      end({member_end::kind::failed,
+           status_of(down.reason, fmt::format("the actor of {} ended by an error", to_string(options_.self.task)))});
+  });
+  if (options_.worker) self_->monitor(options_.worker);
+  if (options_.server) self_->monitor(options_.server);
+  return {
+      [this](adopt_atom, const membership_actor& chief, wire<adoption>& terms) -> caf::result<wire<identity>> {
+        if (const auto problem = terms.open(); !problem.ok()) return make_error(problem);
+        return adopt(chief, *terms);
+      },
+      [this](worker_atom) -> caf::result<worker_actor> {
+        if (options_.worker) return options_.worker;
+        return make_error(status{status_code::failed_precondition, to_string(options_.self.task) + " runs no worker"});
+      },
+      [this](server_atom) -> caf::result<parameter_server_actor> {
+        if (options_.server) return options_.server;
+        return make_error(
+            status{status_code::failed_precondition, to_string(options_.self.task) + " is no parameter server"});
+      },
+      [this](alive_atom, std::uint64_t number) {
+        if (chief_ && self_->current_sender() && self_->current_sender()->node() == chief_.node())
+          last_heard_ = clock_.now();
+        return number;
+      },
+      [this](view_atom, wire<cluster_view>& view) { take_view(view); },
+      [this](retire_atom, wire<status>& why) {
+        end({member_end::kind::retired, why.open().ok() ? *why : status{}});
+        return caf::ok_atom_v;
+      },
+  };
+}
+
+caf::result<wire<identity>> member_state::adopt(const membership_actor& chief, const adoption& terms) {
+  const auto& self = options_.self;
+  if (terms.chief.protocol != self.protocol)
+    return make_error(status{status_code::failed_precondition,
+                             fmt::format("{} speaks protocol {} and the chief {}: build both from the same troupe",
+                                         to_string(self.task), self.protocol, terms.chief.protocol)});
+  if (terms.task != self.task)
+    return make_error(status{status_code::failed_precondition,
+                             fmt::format("the chief expects {} at this address, but {} answers there: the cluster "
+                                         "specifications (TF_CONFIG) of the two differ",
+                                         to_string(terms.task), to_string(self.task))});
+  if (chief_ && terms.chief.incarnation != terms_.chief.incarnation)
+    return make_error(status{status_code::failed_precondition,
+                             fmt::format("{} belongs to another chief (process {} on {})", to_string(self.task),
+                                         terms_.chief.process, terms_.chief.host)});
+  if (chief_) self_->demonitor(chief_.address());
+  ++adoptions_;
+  chief_ = chief;
+  terms_ = terms;
+  last_heard_ = clock_.now();
+  self_->monitor(chief_);
+  return wire<identity>{self};
+}
+
+/// A chief that lives dials again within milliseconds.
+void member_state::lose_link(const status& why) {
+  clock_.after(options_.link_loss_max, [this, why, adoption = adoptions_, lost = clock_.now()] {
+    if (adoption == adoptions_ && last_heard_ <= lost)
+      end({member_end::kind::orphaned, why.wrap(status_code::unavailable, "the chief is lost")});
+  });
+}
+
+void member_state::take_view(wire<cluster_view>& view) {
+  // M-1: views of one chief come in order over one link; an older one would be another chief's.
+  if (!view.open().ok() || view->epoch < epoch_) return;
+  epoch_ = view->epoch;
+  if (options_.worker) self_->send(options_.worker, view_atom_v, view);
+}
+
+void member_state::tick() {
+  const auto now = clock_.now();
+  const auto paused = now - last_tick_ - tick_interval;
+  last_tick_ = now;
+  if (paused > options_.own_pause_max) {
+    last_heard_ = now;
+    if (options_.worker && chief_) self_->send(options_.worker, dismiss_atom_v, session_id{0});
+  }
+  const auto limit = chief_ ? duration{terms_.chief_silence_max_ns} : options_.adoption_limit;
+  if (now - last_heard_ > limit)
+    return end(
+        {member_end::kind::orphaned,
+         {status_code::unavailable,
+          fmt::format("{} {} ms", chief_ ? "the chief is lost: nothing was heard of it for" : "no chief came within",
+                      std::chrono::duration_cast<std::chrono::milliseconds>(limit).count())}});
+  clock_.after(tick_interval, [this] { tick(); });
+}
+
+void member_state::end(member_end how) {
+  if (auto on_end = std::exchange(options_.on_end, {})) on_end(how);
+}
+
+member_actor::behavior_type member(member_state::pointer self, member_options options) {
+  return self->state.make_behavior(std::move(options));
+}
+
+}  // namespace troupe

@@ -1,0 +1,74 @@
+// The door of a process: every node of a cluster publishes one member actor.
+//
+//   ALONE --adopt--> IN --retire--> RETIRED
+//     |               '--the chief is silent, or its link broke and it did not come back--> ORPHANED
+//     '--nobody came within adoption_limit-----------> ORPHANED
+//
+// It answers who the process is and that it lives, hands out the process's roles, and keeps the chief's view current
+// for them. It also watches the chief, as the chief watches it: a member whose chief is lost ends itself (`on_end`
+// tells the runtime), so no worker outlives its job. A member that was frozen gives up its worker's session on waking:
+// the chief has re-queued its closures (C-3).
+#pragma once
+
+#include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/messages/interfaces.hpp>
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <functional>
+
+namespace troupe {
+
+/// How a member's part in its cluster ended.
+struct member_end {
+  /// `failed`: the process's worker or server ended by itself, which only an uncaught error can make it do.
+  enum class kind { retired, orphaned, failed };
+  kind how = kind::retired;
+  status why;
+};
+
+struct member_options {
+  identity self;
+  worker_actor worker;
+  parameter_server_actor server;
+  /// How long a process waits for its chief's first word.
+  duration adoption_limit = std::chrono::minutes{5};
+  /// Longer pauses of the process itself end its worker's session.
+  duration own_pause_max = std::chrono::milliseconds{1500};
+  /// How long the chief has to adopt the process again when their link breaks: a server that ended at once would take
+  /// its variables with it.
+  duration link_loss_max = std::chrono::seconds{1};
+  /// Called once, in the actor.
+  std::function<void(const member_end&)> on_end;
+};
+
+class member_state {
+ public:
+  static constexpr const char* name = "member";
+  using pointer = member_actor::stateful_pointer<member_state>;
+
+  explicit member_state(pointer self) : self_(self), clock_(self) {}
+  member_actor::behavior_type make_behavior(member_options options);
+
+ private:
+  caf::result<wire<identity>> adopt(const membership_actor& chief, const adoption& terms);
+  void lose_link(const status& why);
+  void take_view(wire<cluster_view>& view);
+  void tick();
+  void end(member_end how);
+
+  pointer self_;
+  timers clock_;
+  member_options options_;
+  membership_actor chief_;
+  adoption terms_;
+  std::uint64_t adoptions_ = 0;
+  std::uint64_t epoch_ = 0;
+  time_point last_heard_{};
+  time_point last_tick_{};
+};
+
+member_actor::behavior_type member(member_state::pointer self, member_options options);
+
+}  // namespace troupe

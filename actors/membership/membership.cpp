@@ -1,0 +1,176 @@
+#include <troupe/actors/membership/membership.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+
+membership_state::~membership_state() {
+  for (auto& open : waiting_)
+    open.promise.deliver(make_error(status{status_code::cancelled, "the membership actor has stopped"}));
+  if (detector_) caf::anon_send_exit(detector_, caf::exit_reason::user_shutdown);
+}
+
+membership_actor::behavior_type membership_state::make_behavior(dialer_actor dialer, membership_options options,
+                                                                membership_audience audience) {
+  dialer_ = std::move(dialer);
+  options_ = std::move(options);
+  audience_ = std::move(audience);
+  detector_ = self_->spawn(failure_detector, suspicion_listener{membership_actor{self_}}, options_.detection);
+  for (const auto& [task, address] : options_.members) {
+    auto entry = std::make_unique<member_entry>();
+    entry->record.task = task;
+    entry->record.address = address;
+    entry->record.why = {status_code::unavailable, to_string(task) + " has not joined yet"};
+    entry->key = members_.size();
+    members_.push_back(std::move(entry));
+  }
+  for (const auto& member : members_) dial(*member);
+  changed();
+  return {
+      [this](suspect_atom, std::uint64_t key, wire<status>& why) {
+        if (key < members_.size() && why.open().ok()) suspect(key, *why);
+      },
+      [this](view_atom) { return view(); },
+      [this](watch_atom, wire<std::vector<task_id>>& tasks) -> caf::result<wire<cluster_view>> {
+        if (const auto problem = tasks.open(); !problem.ok()) return make_error(problem);
+        if (all_present(*tasks)) return view();
+        waiting_.push_back({*tasks, self_->make_response_promise<caf::typed_response_promise<wire<cluster_view>>>()});
+        return waiting_.back().promise;
+      },
+      [this](retire_atom, wire<status>& why) -> caf::result<caf::ok_atom> {
+        return retire(why.open().ok() ? *why : status{});
+      },
+  };
+}
+
+// --- taking a member in ---------------------------------------------------------------------------------------------
+
+void membership_state::dial(member_entry& member) {
+  if (retiring_) return;
+  requests_.ask(
+      dialer_, options_.dial_limit,
+      fmt::format("dialling {} at {}", to_string(member.record.task), to_string(member.record.address)),
+      [this, &member](member_actor& handle) { adopt(member, handle); },
+      [this, &member](const status& why) { retry(member, why); }, dial_atom_v, member.record.address.host,
+      member.record.address.port);
+}
+
+void membership_state::adopt(member_entry& member, const member_actor& handle) {
+  const auto failed = [this, &member](const status& why) { retry(member, why); };
+  const auto what = fmt::format("taking in {}", to_string(member.record.task));
+  requests_.ask(
+      handle, options_.dial_limit, what,
+      [this, &member, handle, failed, what](wire<identity>& answer) {
+        if (const auto problem = answer.open(); !problem.ok()) return failed(problem);
+        if (member.record.task.job != "worker") return present(member, handle, *answer, {});
+        requests_.ask(
+            handle, options_.dial_limit, what,
+            [this, &member, handle, who = *answer](worker_actor& worker) { present(member, handle, who, worker); },
+            failed, worker_atom_v);
+      },
+      failed, adopt_atom_v, membership_actor{self_},
+      wire<adoption>{{options_.chief, member.record.task, options_.chief_silence_max.count()}});
+}
+
+void membership_state::present(member_entry& member, const member_actor& handle, const identity& who,
+                               const worker_actor& worker) {
+  if (retiring_) return;
+  member.handle = handle;
+  member.record.incarnation = who.incarnation;
+  member.record.state = presence::present;
+  member.record.why = {};
+  self_->send(detector_, watch_atom_v, member.key, pingable_actor{handle});
+  changed();
+  publish(event_kind::member_joined, member);
+  // The worker hears the view before the first closure, which may use variables.
+  if (worker && audience_.coordinator) self_->send(audience_.coordinator, up_atom_v, worker, wire<identity>{who});
+}
+
+void membership_state::retry(member_entry& member, const status& why) {
+  member.last_failure = why;
+  if (member.record.state == presence::absent && member.record.incarnation == 0)
+    member.record.why = why.wrap(status_code::unavailable, to_string(member.record.task) + " has not joined yet");
+  clock_.after(options_.dial_retry, [this, &member] { dial(member); });
+}
+
+// --- losing one -----------------------------------------------------------------------------------------------------
+
+void membership_state::suspect(std::uint64_t key, const status& why) {
+  auto& member = *members_[key];
+  if (member.record.state == presence::absent || retiring_) return;
+  requests_.lost(member.handle.address(), why);
+  member.handle = nullptr;
+  member.record.state = presence::absent;
+  member.record.why = why.wrap(status_code::unavailable, to_string(member.record.task) + " is lost");
+  changed();
+  publish(event_kind::member_lost, member, member.record.why);
+  if (audience_.coordinator) self_->send(audience_.coordinator, down_atom_v, wire<member_record>{member.record});
+  dial(member);
+}
+
+// --- telling everybody ----------------------------------------------------------------------------------------------
+
+wire<cluster_view> membership_state::view() const {
+  cluster_view result{epoch_, {}};
+  for (const auto& member : members_) result.members.push_back(member->record);
+  return result;
+}
+
+void membership_state::changed() {
+  ++epoch_;
+  const auto current = view();
+  if (audience_.client) self_->send(audience_.client, view_atom_v, current);
+  for (const auto& member : members_)
+    if (member->handle) self_->send(member->handle, view_atom_v, current);
+  for (auto open = waiting_.begin(); open != waiting_.end();) {
+    if (!all_present(open->tasks)) {
+      ++open;
+      continue;
+    }
+    open->promise.deliver(current);
+    open = waiting_.erase(open);
+  }
+}
+
+bool membership_state::all_present(const std::vector<task_id>& tasks) const {
+  return std::all_of(tasks.begin(), tasks.end(), [this](const auto& task) {
+    return std::any_of(members_.begin(), members_.end(), [&](const auto& member) {
+      return member->record.task == task && member->record.state == presence::present;
+    });
+  });
+}
+
+caf::result<caf::ok_atom> membership_state::retire(const status& why) {
+  retiring_ = true;
+  auto promise = self_->make_response_promise<caf::typed_response_promise<caf::ok_atom>>();
+  const auto open = std::make_shared<std::size_t>(1);
+  auto one_less = [open, promise]() mutable {
+    if (--*open == 0) promise.deliver(caf::ok_atom_v);
+  };
+  for (const auto& member : members_) {
+    self_->send(detector_, dismiss_atom_v, member->key);
+    if (!member->handle) continue;
+    ++*open;
+    requests_.ask(
+        member->handle, options_.retire_limit, "retiring " + to_string(member->record.task),
+        [one_less](caf::ok_atom) mutable { one_less(); }, [one_less](const status&) mutable { one_less(); },
+        retire_atom_v, wire<status>{why});
+  }
+  one_less();
+  return promise;
+}
+
+void membership_state::publish(event_kind kind, const member_entry& member, const status& why) {
+  if (audience_.events)
+    self_->send(audience_.events, event_atom_v,
+                wire<event>{{.kind = kind, .task = member.record.task, .epoch = epoch_, .why = why}});
+}
+
+membership_actor::behavior_type membership(membership_state::pointer self, dialer_actor dialer,
+                                           membership_options options, membership_audience audience) {
+  return self->state.make_behavior(std::move(dialer), std::move(options), std::move(audience));
+}
+
+}  // namespace troupe

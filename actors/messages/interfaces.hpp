@@ -1,0 +1,185 @@
+// The typed interfaces of troupe's actors: which messages each takes and what it answers.
+//
+// All of them are public: an application's own actors talk to them directly, and the facade of runtime/ only sends
+// these messages. Contents are `wire`s (wire.hpp); handles travel as message elements of their own, since only CAF can
+// encode them. An application's config takes the types with `add_troupe_types` (message_types.hpp).
+#pragma once
+
+#include <troupe/actors/messages/messages.hpp>
+#include <troupe/actors/values/wire.hpp>
+
+#include <caf/atom.hpp>
+#include <caf/replies_to.hpp>
+#include <caf/type_id.hpp>
+#include <caf/typed_actor.hpp>
+
+namespace troupe {
+
+class closure;
+class operation_group;
+class lock_step;
+struct merge_arrival;
+struct replica_result;
+struct gathering;
+
+}  // namespace troupe
+
+CAF_BEGIN_TYPE_ID_BLOCK(troupe_atoms, caf::first_custom_type_id)
+CAF_ADD_ATOM(troupe_atoms, troupe, submit_atom, "submit")
+CAF_ADD_ATOM(troupe_atoms, troupe, run_atom, "run")
+CAF_ADD_ATOM(troupe_atoms, troupe, outcome_atom, "outcome")
+CAF_ADD_ATOM(troupe_atoms, troupe, cancel_atom, "cancel")
+CAF_ADD_ATOM(troupe_atoms, troupe, admit_atom, "admit")
+CAF_ADD_ATOM(troupe_atoms, troupe, dismiss_atom, "dismiss")
+CAF_ADD_ATOM(troupe_atoms, troupe, drained_atom, "drained")
+CAF_ADD_ATOM(troupe_atoms, troupe, idle_atom, "idle")
+CAF_ADD_ATOM(troupe_atoms, troupe, errors_atom, "errors")
+CAF_ADD_ATOM(troupe_atoms, troupe, resource_atom, "resource")
+CAF_ADD_ATOM(troupe_atoms, troupe, release_atom, "release")
+CAF_ADD_ATOM(troupe_atoms, troupe, up_atom, "up")
+CAF_ADD_ATOM(troupe_atoms, troupe, down_atom, "down")
+CAF_ADD_ATOM(troupe_atoms, troupe, create_atom, "create")
+CAF_ADD_ATOM(troupe_atoms, troupe, find_atom, "find")
+CAF_ADD_ATOM(troupe_atoms, troupe, operate_atom, "operate")
+CAF_ADD_ATOM(troupe_atoms, troupe, perform_atom, "perform")
+CAF_ADD_ATOM(troupe_atoms, troupe, adopt_atom, "adopt")
+CAF_ADD_ATOM(troupe_atoms, troupe, worker_atom, "worker")
+CAF_ADD_ATOM(troupe_atoms, troupe, server_atom, "server")
+CAF_ADD_ATOM(troupe_atoms, troupe, alive_atom, "alive")
+CAF_ADD_ATOM(troupe_atoms, troupe, view_atom, "view")
+CAF_ADD_ATOM(troupe_atoms, troupe, retire_atom, "retire")
+CAF_ADD_ATOM(troupe_atoms, troupe, dial_atom, "dial")
+CAF_ADD_ATOM(troupe_atoms, troupe, watch_atom, "watch")
+CAF_ADD_ATOM(troupe_atoms, troupe, suspect_atom, "suspect")
+CAF_ADD_ATOM(troupe_atoms, troupe, event_atom, "event")
+CAF_ADD_ATOM(troupe_atoms, troupe, listen_atom, "listen")
+CAF_ADD_ATOM(troupe_atoms, troupe, arrive_atom, "arrive")
+CAF_ADD_ATOM(troupe_atoms, troupe, merged_atom, "merged")
+CAF_ADD_ATOM(troupe_atoms, troupe, finished_atom, "finished")
+CAF_ADD_ATOM(troupe_atoms, troupe, gather_atom, "gather")
+CAF_ADD_ATOM(troupe_atoms, troupe, broken_atom, "broken")
+CAF_ADD_ATOM(troupe_atoms, troupe, set_atom, "set")
+CAF_ADD_ATOM(troupe_atoms, troupe, fetch_atom, "fetch")
+CAF_END_TYPE_ID_BLOCK(troupe_atoms)
+
+namespace troupe {
+
+/// Takes outcomes of closures from workers.
+using outcome_sink = caf::typed_actor<caf::reacts_to<outcome_atom, wire<run_outcomes>>>;
+
+/// Runs closures; see worker.hpp.
+using worker_actor = caf::typed_actor<
+    // A coordinator admits the worker: an older session ends, its closures are cancelled.
+    caf::replies_to<admit_atom, outcome_sink, wire<session_terms>>::with<caf::ok_atom>,
+    // This session, or any (0), is over.
+    caf::reacts_to<dismiss_atom, session_id>, caf::reacts_to<run_atom, wire<run_orders>>,
+    caf::reacts_to<cancel_atom, wire<cancel_orders>>, caf::reacts_to<view_atom, wire<cluster_view>>>;
+
+/// One shard of a variable; see parameter_server.hpp.
+using shard_actor = caf::typed_actor<caf::replies_to<operate_atom, wire<operation_batch>>::with<wire<outcome_batch>>>;
+
+/// Holds variables; see parameter_server.hpp.
+using parameter_server_actor = caf::typed_actor<caf::replies_to<create_atom, wire<shard_order>>::with<std::uint64_t>,
+                                                caf::replies_to<find_atom, std::uint64_t>::with<shard_actor>>;
+
+/// Who is in, with epochs; see membership.hpp.
+using membership_actor =
+    caf::typed_actor<caf::reacts_to<suspect_atom, std::uint64_t, wire<status>>,
+                     caf::replies_to<view_atom>::with<wire<cluster_view>>,
+                     // Answers with the view as soon as all these tasks are present.
+                     caf::replies_to<watch_atom, wire<std::vector<task_id>>>::with<wire<cluster_view>>,
+                     // Ends all members in order, with this status as their reason.
+                     caf::replies_to<retire_atom, wire<status>>::with<caf::ok_atom>>;
+
+/// The process's own door: who it is, whether it is alive, which roles it has; see member.hpp.
+using member_actor = caf::typed_actor<
+    // A chief takes the process in.
+    caf::replies_to<adopt_atom, membership_actor, wire<adoption>>::with<wire<identity>>,
+    caf::replies_to<worker_atom>::with<worker_actor>, caf::replies_to<server_atom>::with<parameter_server_actor>,
+    caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>, caf::reacts_to<view_atom, wire<cluster_view>>,
+    caf::replies_to<retire_atom, wire<status>>::with<caf::ok_atom>>;
+
+/// Reaches another process by its address; see runtime/cluster/dialer.hpp, or a map inside one process.
+using dialer_actor = caf::typed_actor<caf::replies_to<dial_atom, std::string, std::uint16_t>::with<member_actor>>;
+
+/// Takes events; an application's own actors subscribe with this interface.
+using event_listener = caf::typed_actor<caf::reacts_to<event_atom, wire<event>>>;
+
+/// Passes each event on to all listeners; see event_bus.hpp.
+using event_bus_actor = event_listener::extend<caf::reacts_to<listen_atom, event_listener>>;
+
+/// Schedules closures onto workers; see coordinator.hpp.
+using coordinator_actor = outcome_sink::extend<
+    // Closures wait in the submission queue.
+    caf::reacts_to<submit_atom>,
+    // The owner of this closure's remote value does not want it any more.
+    caf::reacts_to<cancel_atom, std::shared_ptr<closure>>,
+    // A closure whose result stays on each worker, as a resource, for as long as `release` does not name it.
+    caf::replies_to<resource_atom, wire<closure_order>>::with<caf::ok_atom>, caf::reacts_to<release_atom, resource_id>,
+    // A member came or went. `up` starts the worker's admission.
+    caf::reacts_to<up_atom, worker_actor, wire<identity>>, caf::reacts_to<down_atom, wire<member_record>>,
+    // Answers when nothing is queued or running; or with the first error, once everything else is cancelled.
+    caf::replies_to<drained_atom>::with<caf::ok_atom>,
+    // The same at once: is everything finished?
+    caf::replies_to<idle_atom>::with<bool>,
+    // All errors of the last generation that was cancelled.
+    caf::replies_to<errors_atom>::with<wire<std::vector<status>>>>;
+
+/// Whoever answers pings.
+using pingable_actor = caf::typed_actor<caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>>;
+
+/// Hears that a peer is lost, by the key that it is watched under.
+using suspicion_listener = caf::typed_actor<caf::reacts_to<suspect_atom, std::uint64_t, wire<status>>>;
+
+/// Judges by silence; see failure_detector.hpp.
+using failure_detector_actor = caf::typed_actor<caf::reacts_to<watch_atom, std::uint64_t, pingable_actor>,
+                                                caf::reacts_to<dismiss_atom, std::uint64_t>>;
+
+/// A process's part in groups; see participant.hpp.
+using participant_actor = pingable_actor::extend<caf::reacts_to<broken_atom, std::uint64_t, wire<status>>,
+                                                 // From a thread of the same process.
+                                                 caf::reacts_to<gather_atom, std::shared_ptr<gathering>>>;
+
+/// Brings the processes of a group together; see rendezvous.hpp.
+using rendezvous_actor = suspicion_listener::extend<
+    // Answers when the group is complete.
+    caf::replies_to<gather_atom, participant_actor, wire<group_candidate>>::with<wire<group_roster>>,
+    // A process says that the group of this generation can't go on, and why.
+    caf::reacts_to<broken_atom, std::uint64_t, wire<status>>,
+    // What the processes of a generation tell each other before they are connected; `fetch` waits for the key.
+    caf::replies_to<set_atom, std::uint64_t, std::string, std::string>::with<caf::ok_atom>,
+    caf::replies_to<fetch_atom, std::uint64_t, std::string>::with<std::string>>;
+
+/// Performs variable operations for threads that are no actors; see variable_client.hpp.
+using client_actor = caf::typed_actor<caf::reacts_to<perform_atom, std::shared_ptr<operation_group>>,
+                                      caf::reacts_to<view_atom, wire<cluster_view>>>;
+
+using lock_step_ptr = std::shared_ptr<lock_step>;
+using merge_arrival_ptr = std::shared_ptr<merge_arrival>;
+using replica_result_ptr = std::shared_ptr<replica_result>;
+
+/// Runs functions on one device, in step with other replicas; see replica.hpp.
+using replica_actor = caf::typed_actor<caf::reacts_to<run_atom, lock_step_ptr>,
+                                       // This replica's part of a merge_call, or why there is none.
+                                       caf::reacts_to<merged_atom, std::uint64_t, replica_result_ptr>,
+                                       // The lock step has failed: its function is cancelled.
+                                       caf::reacts_to<cancel_atom, std::uint64_t, replica_result_ptr>>;
+
+/// Starts lock steps on its replicas and merges what they bring; see merge_barrier.hpp.
+using merge_barrier_actor = caf::typed_actor<caf::reacts_to<run_atom, lock_step_ptr>,
+                                             // A replica waits in merge_call.
+                                             caf::reacts_to<arrive_atom, std::uint64_t, int, merge_arrival_ptr>,
+                                             // A replica's function has ended.
+                                             caf::reacts_to<finished_atom, std::uint64_t, int, replica_result_ptr>,
+                                             // Nobody waits for this lock step any more.
+                                             caf::reacts_to<cancel_atom, std::uint64_t, replica_result_ptr>>;
+
+}  // namespace troupe
+
+// These never leave the process: the facade hands them to actors beside it.
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::closure>)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::operation_group>)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::lock_step>)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::merge_arrival>)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::replica_result>)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::gathering>)

@@ -1,0 +1,225 @@
+// What troupe's actors say to each other. Every struct here is the content of a `wire` (see wire.hpp): an aggregate of
+// encodable members, so the codec needs no further words.
+//
+// A protocol number in the handshake refuses peers that would misread these; raise it when a struct changes.
+#pragma once
+
+#include <troupe/actors/functions/function_registry.hpp>
+#include <troupe/actors/messages/task.hpp>
+#include <troupe/actors/values/value.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/kernels/optimizer.hpp>
+#include <troupe/device/tensor/tensor.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+inline constexpr std::uint32_t protocol_number = 1;
+
+// --- coordinator and worker -----------------------------------------------------------------------------------------
+
+/// One admission of one worker by one coordinator. Messages of another session are refused (M-2).
+using session_id = std::uint64_t;
+using closure_id = std::uint64_t;
+using resource_id = std::uint64_t;
+
+/// What an argument of a closure stands for: a value, or the worker's own copy of a per-worker resource.
+struct dependency {
+  resource_id resource = 0;
+  value content;
+};
+
+/// One closure on its way to a worker. With `builds` set, its result stays there as that resource.
+struct closure_order {
+  closure_id id = 0;
+  resource_id builds = 0;
+  function_id function;
+  value arguments;
+  std::vector<dependency> dependencies;
+};
+
+struct run_orders {
+  session_id session = 0;
+  std::vector<closure_order> orders;
+};
+
+struct cancel_orders {
+  session_id session = 0;
+  std::vector<closure_id> closures;
+  std::vector<resource_id> released;
+  status why;
+};
+
+struct closure_outcome {
+  closure_id id = 0;
+  status ended;
+  value result;
+};
+
+/// `session_ended`: the worker had to give its session up and needs another admission.
+struct run_outcomes {
+  session_id session = 0;
+  int worker = 0;
+  std::vector<closure_outcome> outcomes;
+  status session_ended;
+};
+
+/// What a coordinator tells a worker at its admission.
+struct session_terms {
+  session_id session = 0;
+  int worker = 0;
+  /// Closures that run (as fibers) at once; more wait.
+  std::uint32_t slots = 1;
+};
+
+// --- variables ------------------------------------------------------------------------------------------------------
+
+/// One shard of a variable on one life of one server.
+struct shard_address {
+  int server = 0;
+  std::uint64_t incarnation = 0;
+  std::uint64_t shard = 0;
+  auto operator<=>(const shard_address&) const = default;
+};
+
+/// Creates a shard. `slots` are optimizer slots by name, when it is restored.
+struct shard_order {
+  std::string name;
+  tensor initial;
+  std::map<std::string, tensor> slots;
+  std::int64_t step = 0;
+};
+
+enum class operation_kind : std::uint8_t {
+  read,
+  assign,
+  assign_add,
+  assign_subtract,
+  gather_rows,
+  scatter_update,
+  scatter_add,
+  scatter_subtract,
+  apply_gradient,
+  call,
+  snapshot,
+};
+
+/// One operation on a shard. `sequence` numbers the operations of a client, so that a retry is recognised (V-1).
+struct shard_operation {
+  std::uint64_t sequence = 0;
+  operation_kind kind = operation_kind::read;
+  tensor operand;
+  std::vector<std::int64_t> rows;
+  optimizer rule;
+  function_id function;
+  value arguments;
+};
+
+/// `client`: 0 inside the server's process, where nothing is ever sent twice. `retry`: some of it may have arrived.
+struct operation_batch {
+  std::uint64_t client = 0;
+  bool retry = false;
+  std::vector<shard_operation> operations;
+};
+
+/// `content`: what was read, or nothing. `slots` and `step`: only of a snapshot.
+struct operation_outcome {
+  status ended;
+  tensor content;
+  value result;
+  std::map<std::string, tensor> slots;
+  std::int64_t step = 0;
+};
+
+struct outcome_batch {
+  std::vector<operation_outcome> outcomes;
+};
+
+// --- members --------------------------------------------------------------------------------------------------------
+
+/// Who a process is. `incarnation` is new for each start of a process, since node ids and actor ids can repeat.
+struct identity {
+  std::uint32_t protocol = protocol_number;
+  task_id task;
+  std::uint64_t incarnation = 0;
+  std::uint64_t build_id = 0;
+  std::vector<std::string> functions;
+  std::string host;
+  std::int64_t process = 0;
+};
+
+/// What the chief tells a member when it takes it in: who it thinks it is and how long silence may last.
+struct adoption {
+  identity chief;
+  task_id task;
+  std::int64_t chief_silence_max_ns = 0;
+};
+
+enum class presence : std::uint8_t { absent, present };
+
+struct member_record {
+  task_id task;
+  task_address address;
+  std::uint64_t incarnation = 0;
+  presence state = presence::absent;
+  /// Why it is absent.
+  status why;
+};
+
+/// Who is in. M-1: an epoch never decreases.
+struct cluster_view {
+  std::uint64_t epoch = 0;
+  std::vector<member_record> members;
+
+  const member_record* find(const task_id& task) const;
+};
+
+// --- groups ---------------------------------------------------------------------------------------------------------
+
+/// A process that wants to be part of a group.
+struct group_candidate {
+  task_id task;
+  /// The group that it was part of before; 0: it is new.
+  std::uint64_t generation = 0;
+  /// Equal for processes that can share memory.
+  std::string host_identity;
+  /// Under which other hosts reach it.
+  std::string address;
+};
+
+/// A complete group: a process's rank is its place in the list.
+struct group_roster {
+  std::uint64_t generation = 0;
+  std::vector<group_candidate> members;
+  /// A word that no other group has.
+  std::string token;
+};
+
+// --- events ---------------------------------------------------------------------------------------------------------
+
+enum class event_kind : std::uint8_t {
+  member_joined,
+  member_lost,
+  closures_requeued,
+  closure_failed,
+  generation_cancelled,
+  resources_rebuilt,
+};
+
+/// A state change of the cluster, for whoever listens at the event bus.
+struct event {
+  event_kind kind = event_kind::member_joined;
+  task_id task;
+  std::uint64_t epoch = 0;
+  /// How many closures or resources it is about.
+  std::uint64_t count = 0;
+  status why;
+};
+
+std::string to_string(event_kind kind);
+
+}  // namespace troupe

@@ -1,0 +1,134 @@
+#include <troupe/actors/values/wire.hpp>
+
+#include <fmt/format.h>
+
+#include <mutex>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+enum class attachment_kind : std::uint8_t { inline_bytes, ticket };
+
+constexpr std::uint32_t attachments_max = 1 << 16;
+
+caf::error save_attachment(caf::serializer& sink, const buffer& content) {
+  auto size_bytes = static_cast<std::uint64_t>(content.size_bytes());
+  if (auto failed = sink(size_bytes)) return failed;
+  auto kind = static_cast<std::uint8_t>(attachment_kind::inline_bytes);
+  if (const auto transport = bulk_transport::current()) {
+    kind = static_cast<std::uint8_t>(attachment_kind::ticket);
+    auto ticket = transport->offer(content, bulk_transport::offer_lifetime);
+    return sink(kind, ticket.endpoint, ticket.number);
+  }
+  if (auto failed = sink(kind)) return failed;
+  return sink.apply_raw(size_bytes, const_cast<std::byte*>(content.data()));
+}
+
+// What a frame only announces must not cost more memory than a sender could have meant. `room` is what is left of that.
+void take_room(std::uint64_t& room, std::uint64_t size_bytes) {
+  if (size_bytes > room)
+    throw resource_exhausted_error{
+        fmt::format("a message announces {} bytes of bulk data where at most {} of its limit of {} are left; send less "
+                    "at once, or raise value_bytes_max in every process",
+                    size_bytes, room, value_bytes_max())};
+  room -= size_bytes;
+}
+
+caf::error load_attachment(caf::deserializer& source, wire_arrival& arrival, std::uint64_t& room) {
+  std::uint64_t size_bytes = 0;
+  std::uint8_t kind = 0;
+  if (auto failed = source(size_bytes, kind)) return failed;
+  if (kind > static_cast<std::uint8_t>(attachment_kind::ticket)) return caf::sec::invalid_argument;
+  take_room(room, size_bytes);
+  auto content = buffer::allocate(size_bytes);
+  if (kind == static_cast<std::uint8_t>(attachment_kind::ticket)) {
+    bulk_ticket ticket;
+    ticket.size_bytes = size_bytes;
+    if (auto failed = source(ticket.endpoint, ticket.number)) return failed;
+    arrival.tickets.emplace_back(arrival.content.attachments.size(), std::move(ticket));
+  } else if (auto failed = source.apply_raw(size_bytes, content.mutable_data())) {
+    return failed;
+  }
+  arrival.content.attachments.push_back(std::move(content));
+  return {};
+}
+
+caf::error load_all(caf::deserializer& source, wire_arrival& arrival) {
+  std::uint64_t size_bytes = 0;
+  if (auto failed = source(size_bytes)) return failed;
+  if (size_bytes > message_bytes_max) return caf::sec::invalid_argument;
+  arrival.content.bytes.resize(size_bytes);
+  if (auto failed = source.apply_raw(size_bytes, arrival.content.bytes.data())) return failed;
+  std::uint32_t attachments = 0;
+  if (auto failed = source(attachments)) return failed;
+  if (attachments > attachments_max) return caf::sec::invalid_argument;
+  auto room = std::uint64_t{value_bytes_max()};
+  for (std::uint32_t i = 0; i < attachments; ++i)
+    if (auto failed = load_attachment(source, arrival, room)) return failed;
+  return {};
+}
+
+}  // namespace
+
+caf::error save_frame(caf::serializer& sink, const encoded& content) {
+  auto size_bytes = static_cast<std::uint64_t>(content.bytes.size());
+  if (auto failed = sink(size_bytes)) return failed;
+  if (auto failed = sink.apply_raw(size_bytes, const_cast<std::byte*>(content.bytes.data()))) return failed;
+  auto attachments = static_cast<std::uint32_t>(content.attachments.size());
+  if (auto failed = sink(attachments)) return failed;
+  for (const auto& attachment : content.attachments)
+    if (auto failed = save_attachment(sink, attachment)) return failed;
+  return {};
+}
+
+caf::error load_frame(caf::deserializer& source, wire_arrival& arrival) {
+  try {
+    // A frame that ends early or lies about its sizes becomes a problem of the message (W-1), never of the link.
+    if (load_all(source, arrival))
+      arrival.problem = {status_code::data_loss, "a message from another process is truncated or malformed"};
+  } catch (...) {
+    arrival.problem = status_of(std::current_exception());
+  }
+  if (!arrival.problem.ok()) arrival.tickets.clear();
+  return {};
+}
+
+void check_message_size(const encoded& content) {
+  if (content.bytes.size() > message_bytes_max)
+    throw resource_exhausted_error{
+        fmt::format("a message of {} bytes is over the limit of {}; pass large data as tensors, which travel beside "
+                    "the messages",
+                    content.bytes.size(), message_bytes_max)};
+}
+
+void fetch_attachments(std::shared_ptr<wire_arrival> arrival, duration limit, std::function<void(status)> done) {
+  const auto transport = bulk_transport::current();
+  if (!transport)
+    return done({status_code::failed_precondition, "bulk data was announced to a process without a bulk transport"});
+  struct progress {
+    std::mutex mutex;
+    std::size_t open = 0;
+    status first_problem;
+    std::function<void(status)> done;
+  };
+  auto state = std::make_shared<progress>();
+  const auto tickets = std::exchange(arrival->tickets, {});
+  if (tickets.empty()) return done({});
+  state->open = tickets.size();
+  state->done = std::move(done);
+  for (const auto& [index, ticket] : tickets) {
+    auto& destination = arrival->content.attachments[index];
+    transport->fetch(ticket, {destination.mutable_data(), destination.size_bytes()}, limit,
+                     [state, arrival](status ended) {
+                       std::unique_lock lock{state->mutex};
+                       if (!ended.ok() && state->first_problem.ok()) state->first_problem = std::move(ended);
+                       if (--state->open != 0) return;
+                       lock.unlock();
+                       state->done(state->first_problem);
+                     });
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,97 @@
+#include <troupe/device/base/error.hpp>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <new>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::array<std::string_view, 17> code_names{
+    "ok",        "cancelled",      "unknown",           "invalid_argument",   "deadline_exceeded",
+    "not_found", "already_exists", "permission_denied", "resource_exhausted", "failed_precondition",
+    "aborted",   "out_of_range",   "unimplemented",     "internal",           "unavailable",
+    "data_loss", "unauthenticated"};
+
+}  // namespace
+
+std::string to_string(status_code code) {
+  const auto index = static_cast<std::size_t>(code);
+  return index < code_names.size() ? std::string{code_names[index]} : fmt::format("status_code({})", index);
+}
+
+status status::wrap(status_code code, std::string message) const {
+  status outer{code, std::move(message)};
+  if (ok()) return outer;
+  outer.causes_.reserve(causes_.size() + 1);
+  outer.causes_.push_back({code_, message_});
+  outer.causes_.insert(outer.causes_.end(), causes_.begin(), causes_.end());
+  // The root cause says most: when the chain is too long, links in the middle go.
+  if (outer.causes_.size() > causes_max)
+    outer.causes_.erase(outer.causes_.begin() + causes_max - 1, outer.causes_.end() - 1);
+  return outer;
+}
+
+std::string status::render() const {
+  if (ok()) return "ok";
+  auto text = fmt::format("{}: {}", to_string(code_), message_);
+  for (const auto& link : causes_) text += fmt::format("; caused by {}: {}", to_string(link.code), link.message);
+  return text;
+}
+
+void throw_status(status why) {
+  switch (why.code()) {
+    case status_code::cancelled:
+      throw cancelled_error{std::move(why)};
+    case status_code::invalid_argument:
+      throw invalid_argument_error{std::move(why)};
+    case status_code::deadline_exceeded:
+      throw deadline_exceeded_error{std::move(why)};
+    case status_code::not_found:
+      throw not_found_error{std::move(why)};
+    case status_code::already_exists:
+      throw already_exists_error{std::move(why)};
+    case status_code::permission_denied:
+      throw permission_denied_error{std::move(why)};
+    case status_code::resource_exhausted:
+      throw resource_exhausted_error{std::move(why)};
+    case status_code::failed_precondition:
+      throw failed_precondition_error{std::move(why)};
+    case status_code::aborted:
+      throw aborted_error{std::move(why)};
+    case status_code::out_of_range:
+      throw out_of_range_error{std::move(why)};
+    case status_code::unimplemented:
+      throw unimplemented_error{std::move(why)};
+    case status_code::internal:
+      throw internal_error{std::move(why)};
+    case status_code::unavailable:
+      throw unavailable_error{std::move(why)};
+    case status_code::data_loss:
+      throw data_loss_error{std::move(why)};
+    case status_code::unauthenticated:
+      throw unauthenticated_error{std::move(why)};
+    case status_code::ok:
+    case status_code::unknown:
+      break;
+  }
+  throw unknown_error{std::move(why)};
+}
+
+status status_of(const std::exception_ptr& thrown) noexcept {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const error& e) {
+    return e.get_status();
+  } catch (const std::bad_alloc&) {
+    return {status_code::resource_exhausted, "out of memory"};
+  } catch (const std::exception& e) {
+    return {status_code::unknown, e.what()};
+  } catch (...) {
+    return {status_code::unknown, "an exception that is no std::exception"};
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,88 @@
+// What every communicator checks before anything is sent, so that a bad argument on one rank leaves the group usable.
+#include <troupe/device/collectives/communicator.hpp>
+
+#include <fmt/format.h>
+
+namespace troupe {
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+void check_has_rows(collective_kind kind, const tensor& x) {
+  if (x.rank() > 0) return;
+  throw invalid_argument_error{
+      fmt::format("{}: a scalar of shape () has no axis 0; expected a tensor of rank 1 or more: reshape it to (1,)",
+                  to_string(kind))};
+}
+
+}  // namespace
+
+void communicator::all_reduce(tensor& x, reduce_op op, nanoseconds limit) {
+  const collective call{
+      .kind = collective_kind::all_reduce, .op = op, .type = x.get_dtype(), .count = x.element_count()};
+  check_device(call.kind, x);
+  call.check();
+  auto* data = x.mutable_data();
+  perform(call, data, data, limit);
+}
+
+tensor communicator::all_gather(const tensor& x, nanoseconds limit) {
+  const collective call{.kind = collective_kind::all_gather, .type = x.get_dtype(), .count = x.element_count()};
+  check_device(call.kind, x);
+  check_has_rows(call.kind, x);
+  auto result = tensor::uninitialised(x.get_dtype(), x.get_shape().with_axis(0, x.get_shape()[0] * size()), device_);
+  perform(call, x.data(), result.mutable_data(), limit);
+  return result;
+}
+
+tensor communicator::reduce_scatter(const tensor& x, reduce_op op, nanoseconds limit) {
+  const collective call{
+      .kind = collective_kind::reduce_scatter, .op = op, .type = x.get_dtype(), .count = x.element_count()};
+  check_device(call.kind, x);
+  call.check();
+  check_has_rows(call.kind, x);
+  const auto rows = x.get_shape()[0];
+  if (rows % size() != 0) {
+    throw invalid_argument_error{
+        fmt::format("reduce_scatter: axis 0 of shape {} has {} rows, which {} ranks cannot share equally; pad it to a "
+                    "multiple of {}",
+                    x.get_shape().to_string(), rows, size(), size())};
+  }
+  auto result = tensor::uninitialised(x.get_dtype(), x.get_shape().with_axis(0, rows / size()), device_);
+  perform(call, x.data(), result.mutable_data(), limit);
+  return result;
+}
+
+void communicator::broadcast(tensor& x, int root, nanoseconds limit) {
+  const collective call{
+      .kind = collective_kind::broadcast, .type = x.get_dtype(), .count = x.element_count(), .root = root};
+  check_device(call.kind, x);
+  if (root < 0 || root >= size()) {
+    throw invalid_argument_error{
+        fmt::format("broadcast: there is no rank {}; the group has the ranks 0 to {}", root, size() - 1)};
+  }
+  auto* data = x.mutable_data();
+  perform(call, data, data, limit);
+}
+
+void communicator::barrier(nanoseconds limit) { perform({.kind = collective_kind::barrier}, nullptr, nullptr, limit); }
+
+void communicator::check_device(collective_kind kind, const tensor& x) const {
+  if (x.element_count() == 0 || x.device() == device_) return;
+  throw invalid_argument_error{
+      fmt::format("{}: the tensor is on {}, but the communicator of rank {} works on {}; copy "
+                  "the tensor there first",
+                  to_string(kind), x.device(), rank_, device_)};
+}
+
+void communicator::perform(const collective& call, const std::byte* input, std::byte* output, nanoseconds limit) {
+  const auto now = clock::now();
+  if (limit <= nanoseconds::zero() || limit > clock::time_point::max() - now) {
+    throw invalid_argument_error{
+        fmt::format("{}: the limit is {} ns; expected a positive, finite time", to_string(call.kind), limit.count())};
+  }
+  execute(call, input, output, now + limit);
+}
+
+}  // namespace troupe

@@ -1,0 +1,81 @@
+// One rank's end of a group that computes together: all_reduce, all_gather, reduce_scatter, broadcast, barrier.
+//
+// All ranks call the same collectives in the same order, each from one thread at a time; a call blocks the thread until
+// this rank's part is done. Implementations: threads of one process (thread_communicator.hpp), processes of one host
+// (shared_memory_communicator.hpp), processes of several hosts (gloo_communicator.hpp), GPUs (nccl_communicator.hpp).
+//
+// D-1 Every collective ends in bounded time on every rank: with its result, or with an error. The errors:
+//   invalid_argument      what this rank passed cannot be used (nothing was sent; the communicator stays usable)
+//   failed_precondition   ranks called different collectives; the message shows this rank's call and the other one
+//   deadline_exceeded     the limit passed; the message names the ranks that were not there, as far as this one knows
+//   the status of abort   somebody aborted the group, because a rank is lost or failed
+// After any but the first the communicator is broken: every later call throws the same error at once. Make a new one
+// with the ranks that are left.
+//
+// Results are bitwise equal on all ranks.
+#pragma once
+
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/collectives/collective.hpp>
+#include <troupe/device/tensor/tensor.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace troupe {
+
+class communicator {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  virtual ~communicator() = default;
+  communicator(const communicator&) = delete;
+  communicator& operator=(const communicator&) = delete;
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  /// Where the tensors must be, such as "CPU:0".
+  const std::string& device() const noexcept { return device_; }
+
+  // Every limit is finite and positive, and tensors are on this communicator's device, else invalid_argument_error.
+
+  /// x becomes the reduction over all ranks' x, in place. Mean needs a floating dtype; booleans cannot be reduced.
+  void all_reduce(tensor& x, reduce_op op, std::chrono::nanoseconds limit);
+  /// All ranks' tensors one after another along axis 0, in the order of ranks. Equal shapes, rank 1 or more.
+  tensor all_gather(const tensor& x, std::chrono::nanoseconds limit);
+  /// Rank r gets the r-th of `size` equal parts of the reduction along axis 0, whose extent `size` divides.
+  tensor reduce_scatter(const tensor& x, reduce_op op, std::chrono::nanoseconds limit);
+  /// x becomes the root's x, in place.
+  void broadcast(tensor& x, int root, std::chrono::nanoseconds limit);
+  /// Returns when all ranks have called it.
+  void barrier(std::chrono::nanoseconds limit);
+
+  /// Any thread: ends the call in progress on this rank, and all later ones, with this status (not ok). The first abort
+  /// counts. Ranks of the same process, and where possible all others, are ended too.
+  virtual void abort(status why) noexcept = 0;
+  /// What broke this communicator, if anything did. Any thread.
+  virtual std::optional<status> broken() const = 0;
+
+ protected:
+  /// `device`: where the tensors are, as tensor::device() says it.
+  communicator(int rank, int size, std::string device = "CPU:0")
+      : rank_(rank), size_(size), device_(std::move(device)) {}
+
+  /// Performs the call: reads `input` and writes `output` (for all_reduce and broadcast they are equal). Sizes follow
+  /// from the call: all_gather writes size * count elements, reduce_scatter count / size. Throws as described above.
+  virtual void execute(const collective& call, const std::byte* input, std::byte* output,
+                       clock::time_point deadline) = 0;
+
+ private:
+  void check_device(collective_kind kind, const tensor& x) const;
+  void perform(const collective& call, const std::byte* input, std::byte* output, std::chrono::nanoseconds limit);
+
+  int rank_;
+  int size_;
+  std::string device_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,323 @@
+// Every collective has up to three parts: among the ranks of this process, among the leaders, among the ranks again.
+//
+// The parts are other collectives, with other sizes, so their own comparisons would find that ranks disagree, but could
+// not say about what. So the ranks of a process compare their calls first. Between processes the parts say enough:
+// equal parts mean equal calls, except for which rank of a process is the root of a broadcast; there the leaders
+// compare, too.
+#include <troupe/device/collectives/hierarchical_communicator.hpp>
+#include <troupe/device/collectives/thread_communicator.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <numeric>
+#include <span>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr auto leader = 0;
+
+/// The processes of a group, and this one's end among them.
+class process_level {
+ public:
+  process_level(std::shared_ptr<communicator> processes, const std::vector<int>& ranks_per_process)
+      : processes_(std::move(processes)), ranks_(ranks_per_process), begins_(ranks_.size()) {
+    std::exclusive_scan(ranks_.begin(), ranks_.end(), begins_.begin(), 0);
+  }
+
+  communicator& processes() const { return *processes_; }
+  int count() const { return processes_->size(); }
+  int this_process() const { return processes_->rank(); }
+  int ranks(int process) const { return ranks_[static_cast<std::size_t>(process)]; }
+  int ranks_max() const { return *std::ranges::max_element(ranks_); }
+  int all_ranks() const { return std::accumulate(ranks_.begin(), ranks_.end(), 0); }
+  /// The first rank of a process.
+  int begin(int process) const { return begins_[static_cast<std::size_t>(process)]; }
+  int process_of(int rank) const {
+    return static_cast<int>(std::ranges::upper_bound(begins_, rank) - begins_.begin()) - 1;
+  }
+
+ private:
+  std::shared_ptr<communicator> processes_;
+  std::vector<int> ranks_;
+  std::vector<int> begins_;
+};
+
+/// A tensor on elements that somebody else keeps, to be passed to a communicator.
+tensor on(dtype type, std::int64_t count, const std::byte* data) {
+  auto* const writable = const_cast<std::byte*>(data);  // written only by calls that are given output
+  const auto bytes = static_cast<std::size_t>(count) * size_bytes(type);
+  return tensor::from_buffer(type, shape{count}, buffer::take_over(nullptr, writable, bytes, "CPU:0"));
+}
+
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+class hierarchical_communicator final : public communicator {
+ public:
+  hierarchical_communicator(std::unique_ptr<communicator> local, std::shared_ptr<process_level> level)
+      : communicator(level->begin(level->this_process()) + local->rank(), level->all_ranks()),
+        local_(std::move(local)),
+        level_(std::move(level)) {}
+
+  // The ends that are destroyed with this one would speak of ranks of a process, or of processes.
+  ~hierarchical_communicator() override {
+    const status why{status_code::unavailable,
+                     fmt::format("rank {} has left the group: its communicator was destroyed; "
+                                 "make a new group of the ranks that are left",
+                                 rank())};
+    if (is_leader()) level_->processes().abort(why);
+    local_->abort(why);
+  }
+
+  // The other processes first: the ranks of this one may leave as soon as they hear of it, which would be heard, too.
+  void abort(status why) noexcept override {
+    level_->processes().abort(why);
+    local_->abort(std::move(why));
+  }
+
+  std::optional<status> broken() const override {
+    if (auto why = local_->broken()) return why;
+    return level_->processes().broken();
+  }
+
+ protected:
+  void execute(const collective& call, const std::byte* input, std::byte* output, clock::time_point deadline) override;
+
+ private:
+  void work(const collective& call, const std::byte* input, std::byte* output);
+  void reduce_to_all(const collective& call, tensor x);
+  void gather_to_all(const collective& call, const std::byte* input, std::byte* output);
+  void reduce_and_scatter(const collective& call, const std::byte* input, std::byte* output);
+  void broadcast_from_root(const collective& call, std::byte* data);
+  void meet(const collective& call);
+
+  bool is_leader() const { return local_->rank() == leader; }
+  nanoseconds time_left() const { return std::max<nanoseconds>(deadline_ - clock::now(), nanoseconds{1}); }
+
+  /// Parts that all ranks of this process take part in.
+  template <class Function>
+  auto among_ranks(Function part);
+  /// Parts of the leaders; nothing on other ranks.
+  template <class Function>
+  void among_leaders(const collective& call, Function part);
+  /// The leader's bytes, to all ranks of this process.
+  void hand_out(std::byte* data, std::size_t bytes);
+
+  void check_calls_of_ranks(const collective& call);
+  void check_calls_of_leaders(const collective& call);
+  /// Makes of this process's result what the leaders reduce with the operation that is returned.
+  reduce_op weigh(const collective& call, tensor& x) const;
+
+  std::unique_ptr<communicator> local_;
+  std::shared_ptr<process_level> level_;
+  clock::time_point deadline_;  // of the call in progress
+};
+
+// --- the parts of a call ---------------------------------------------------------------------------------------------
+
+template <class Function>
+auto hierarchical_communicator::among_ranks(Function part) {
+  try {
+    return part(*local_);
+  } catch (const deadline_exceeded_error& late) {
+    const auto first = level_->begin(level_->this_process());
+    throw_status(late.get_status().wrap(fmt::format("the ranks {} to {} of process {}, which are counted from 0 there",
+                                                    first, first + local_->size() - 1, level_->this_process())));
+  }
+}
+
+template <class Function>
+void hierarchical_communicator::among_leaders(const collective& call, Function part) {
+  if (!is_leader()) return;
+  try {
+    part(level_->processes());
+  } catch (const error& failure) {
+    throw_status(failure.get_status().wrap(fmt::format("{} failed between processes", to_string(call))));
+  }
+}
+
+void hierarchical_communicator::hand_out(std::byte* data, std::size_t bytes) {
+  // The leader may use up the whole limit, and then knows better than the others why.
+  constexpr std::chrono::milliseconds grace{200};
+  auto x = on(dtype::uint8, static_cast<std::int64_t>(bytes), data);
+  among_ranks(
+      [&](communicator& ranks) { ranks.broadcast(x, leader, time_left() + (is_leader() ? 0 * grace : grace)); });
+}
+
+// --- comparing calls -------------------------------------------------------------------------------------------------
+
+constexpr std::int64_t call_fields = 5;
+
+tensor encode(const collective& call) {
+  return tensor::of<std::int64_t>({static_cast<std::int64_t>(call.kind), static_cast<std::int64_t>(call.op),
+                                   static_cast<std::int64_t>(call.type), call.count, call.root});
+}
+
+collective decode(std::span<const std::int64_t> fields) {
+  return {.kind = static_cast<collective_kind>(fields[0]),
+          .op = static_cast<reduce_op>(fields[1]),
+          .type = static_cast<dtype>(fields[2]),
+          .count = fields[3],
+          .root = static_cast<int>(fields[4])};
+}
+
+/// `calls` holds one call after another; `rank_of` says whose the n-th is.
+void check_equal(const tensor& calls, auto rank_of) {
+  const auto all = calls.values<std::int64_t>();
+  const auto first = decode(all.first(call_fields));
+  for (auto n = 1; n < calls.element_count() / call_fields; ++n) {
+    const auto other = decode(all.subspan(static_cast<std::size_t>(n * call_fields), call_fields));
+    if (other == first) continue;
+    throw failed_precondition_error{fmt::format(
+        "the ranks called different collectives: rank {} {}, but rank {} {}; all ranks of a group must make "
+        "the same calls in the same order",
+        rank_of(0), to_string(first), rank_of(n), to_string(other))};
+  }
+}
+
+void hierarchical_communicator::check_calls_of_ranks(const collective& call) {
+  const auto calls = among_ranks([&](communicator& ranks) { return ranks.all_gather(encode(call), time_left()); });
+  check_equal(calls, [&](int n) { return level_->begin(level_->this_process()) + n; });
+}
+
+void hierarchical_communicator::check_calls_of_leaders(const collective& call) {
+  among_leaders(call, [&](communicator& processes) {
+    check_equal(processes.all_gather(encode(call), time_left()), [&](int n) { return level_->begin(n); });
+  });
+}
+
+// --- the collectives -------------------------------------------------------------------------------------------------
+
+void hierarchical_communicator::execute(const collective& call, const std::byte* input, std::byte* output,
+                                        clock::time_point deadline) {
+  deadline_ = deadline;
+  try {
+    if (const auto why = broken()) throw_status(*why);
+    check_calls_of_ranks(call);
+    work(call, input, output);
+  } catch (...) {
+    abort(status_of(std::current_exception()));
+    throw;
+  }
+}
+
+void hierarchical_communicator::work(const collective& call, const std::byte* input, std::byte* output) {
+  switch (call.kind) {
+    case collective_kind::all_reduce:
+      return reduce_to_all(call, on(call.type, call.count, output));
+    case collective_kind::all_gather:
+      return gather_to_all(call, input, output);
+    case collective_kind::reduce_scatter:
+      return reduce_and_scatter(call, input, output);
+    case collective_kind::broadcast:
+      return broadcast_from_root(call, output);
+    case collective_kind::barrier:
+      return meet(call);
+  }
+}
+
+reduce_op hierarchical_communicator::weigh(const collective& call, tensor& x) const {
+  if (call.op != reduce_op::mean || level_->ranks_max() * level_->count() == size()) return call.op;
+  // Processes of different sizes: a weighted mean. No term is larger than the result may be, so nothing overflows.
+  scale_in_place(x, static_cast<double>(local_->size()) / size());
+  return reduce_op::sum;
+}
+
+void hierarchical_communicator::reduce_to_all(const collective& call, tensor x) {
+  among_ranks([&](communicator& ranks) { ranks.all_reduce(x, call.op, time_left()); });
+  among_leaders(call, [&](communicator& processes) {
+    const auto op = weigh(call, x);
+    processes.all_reduce(x, op, time_left());
+  });
+  hand_out(x.mutable_data(), x.size_bytes());
+}
+
+void hierarchical_communicator::gather_to_all(const collective& call, const std::byte* input, std::byte* output) {
+  const auto bytes = static_cast<std::size_t>(call.count) * size_bytes(call.type);
+  const auto ours =
+      among_ranks([&](communicator& ranks) { return ranks.all_gather(on(call.type, call.count, input), time_left()); });
+  among_leaders(call, [&](communicator& processes) {
+    // Processes with fewer ranks than others fill up with zeros.
+    auto block = tensor::zeros(call.type, shape{call.count * level_->ranks_max()});
+    copy_bytes(block.mutable_data(), ours.data(), ours.size_bytes());
+    const auto blocks = processes.all_gather(block, time_left());
+    for (auto process = 0; process < level_->count(); ++process) {
+      copy_bytes(output + static_cast<std::size_t>(level_->begin(process)) * bytes,
+                 blocks.data() + static_cast<std::size_t>(process) * block.size_bytes(),
+                 static_cast<std::size_t>(level_->ranks(process)) * bytes);
+    }
+  });
+  hand_out(output, bytes * static_cast<std::size_t>(size()));
+}
+
+void hierarchical_communicator::reduce_and_scatter(const collective& call, const std::byte* input, std::byte* output) {
+  const auto part = call.count / size();
+  const auto part_bytes = static_cast<std::size_t>(part) * size_bytes(call.type);
+  auto x = tensor::uninitialised(call.type, shape{call.count});
+  copy_bytes(x.mutable_data(), input, x.size_bytes());
+  among_ranks([&](communicator& ranks) { ranks.all_reduce(x, call.op, time_left()); });
+
+  auto block = tensor::zeros(call.type, shape{part * level_->ranks_max()});
+  among_leaders(call, [&](communicator& processes) {
+    const auto op = weigh(call, x);
+    auto blocks = tensor::zeros(call.type, shape{block.element_count() * level_->count()});
+    for (auto process = 0; process < level_->count(); ++process) {
+      copy_bytes(blocks.mutable_data() + static_cast<std::size_t>(process) * block.size_bytes(),
+                 x.data() + static_cast<std::size_t>(level_->begin(process)) * part_bytes,
+                 static_cast<std::size_t>(level_->ranks(process)) * part_bytes);
+    }
+    block = processes.reduce_scatter(blocks, op, time_left());
+  });
+  hand_out(block.mutable_data(), block.size_bytes());
+  copy_bytes(output, block.data() + static_cast<std::size_t>(local_->rank()) * part_bytes, part_bytes);
+}
+
+void hierarchical_communicator::broadcast_from_root(const collective& call, std::byte* data) {
+  check_calls_of_leaders(call);
+  auto x = on(call.type, call.count, data);
+  const auto process = level_->process_of(call.root);
+  if (process == level_->this_process()) {
+    const auto root = call.root - level_->begin(process);
+    among_ranks([&](communicator& ranks) { ranks.broadcast(x, root, time_left()); });
+  }
+  among_leaders(call, [&](communicator& processes) { processes.broadcast(x, process, time_left()); });
+  if (process != level_->this_process()) hand_out(data, x.size_bytes());
+}
+
+void hierarchical_communicator::meet(const collective& call) {
+  among_leaders(call, [&](communicator& processes) { processes.barrier(time_left()); });
+  hand_out(nullptr, 0);
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<communicator>> make_hierarchical_communicators(std::shared_ptr<communicator> processes,
+                                                                           const std::vector<int>& ranks_per_process) {
+  if (std::ranges::any_of(ranks_per_process, [](int each) { return each < 1; }) ||
+      static_cast<int>(ranks_per_process.size()) != processes->size()) {
+    throw invalid_argument_error{
+        fmt::format("numbers of ranks of {} processes: [{}]; expected one number, at least 1, "
+                    "for each of the {} processes of the group",
+                    ranks_per_process.size(), fmt::join(ranks_per_process, ", "), processes->size())};
+  }
+  const auto here = static_cast<std::size_t>(processes->rank());
+  const auto level = std::make_shared<process_level>(std::move(processes), ranks_per_process);
+  std::vector<std::unique_ptr<communicator>> ends;
+  for (auto& local : make_thread_communicators(ranks_per_process[here])) {
+    ends.push_back(std::make_unique<hierarchical_communicator>(std::move(local), level));
+  }
+  return ends;
+}
+
+}  // namespace troupe

@@ -1,0 +1,101 @@
+#include <troupe/device/collectives/gather.hpp>
+#include <troupe/device/collectives/indexed_slices.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+void check_operation(reduce_op op, dtype type) {
+  if (op != reduce_op::sum && op != reduce_op::mean) {
+    throw invalid_argument_error{fmt::format(
+        "indexed_slices: {} is impossible without the rows that are not there; expected sum or mean, or densify first",
+        to_string(op))};
+  }
+  collective{collective_kind::all_reduce, op, type}.check();
+}
+
+struct dense_form {
+  dtype type;
+  shape extents;
+  bool operator==(const dense_form&) const = default;
+  std::string describe() const {
+    return fmt::format("{} slices of a tensor of shape {}", to_string(type), extents.to_string());
+  }
+};
+
+void check_equal(std::string_view whose, std::size_t index, const dense_form& first, const dense_form& other) {
+  if (other == first) return;
+  throw invalid_argument_error{
+      fmt::format("indexed_slices: {} 0 has {}, but {} {} has {}; expected one dtype and one dense shape", whose,
+                  first.describe(), whose, index, other.describe())};
+}
+
+void divide(tensor& values, std::size_t parts) {
+  auto divisor = tensor::zeros(values.get_dtype(), shape{});
+  fill(divisor, static_cast<double>(parts));
+  divide_in_place(values, divisor.copy_to(values.device()));
+}
+
+}  // namespace
+
+void indexed_slices::check() const {
+  const auto fits = dense_shape.rank() > 0 && indices.get_dtype() == dtype::int64 && indices.rank() == 1 &&
+                    values.get_shape() == dense_shape.with_axis(0, indices.element_count());
+  if (fits) return;
+  throw invalid_argument_error{fmt::format(
+      "indexed_slices: {} values of shape {} with {} indices of shape {} are no slices of a tensor of shape "
+      "{}; expected int64 indices of rank 1, and for each of them one row of values",
+      to_string(values.get_dtype()), values.get_shape().to_string(), to_string(indices.get_dtype()),
+      indices.get_shape().to_string(), dense_shape.to_string())};
+}
+
+tensor densify(const indexed_slices& x) {
+  x.check();
+  auto dense = tensor::zeros(x.values.get_dtype(), x.dense_shape);
+  scatter_rows_add(dense, x.indices.values<std::int64_t>(), x.values);
+  return dense;
+}
+
+indexed_slices reduce(std::span<const indexed_slices> parts, reduce_op op) {
+  if (parts.empty()) throw invalid_argument_error{"indexed_slices: nothing to reduce; expected at least one part"};
+  const auto& first = parts.front();
+  check_operation(op, first.values.get_dtype());
+  std::vector<tensor> values, indices;
+  for (const auto& part : parts) {
+    part.check();
+    check_equal("part", values.size(), {first.values.get_dtype(), first.dense_shape},
+                {part.values.get_dtype(), part.dense_shape});
+    values.push_back(part.values);
+    indices.push_back(part.indices);
+  }
+  indexed_slices result{concatenate(values, 0), concatenate(indices, 0), first.dense_shape};
+  if (op == reduce_op::mean) divide(result.values, parts.size());
+  return result;
+}
+
+indexed_slices all_reduce(communicator& ranks, const indexed_slices& x, reduce_op op, nanoseconds limit) {
+  const auto start = communicator::clock::now();
+  x.check();
+  check_operation(op, x.values.get_dtype());
+  const auto all = exchange_outlines(ranks, {x.values.get_dtype(), x.dense_shape, x.indices.element_count()}, limit);
+  std::vector<std::int64_t> rows;
+  for (const auto& each : all) {
+    check_equal("rank", rows.size(), {all.front().type, all.front().extents}, {each.type, each.extents});
+    rows.push_back(each.number);
+  }
+  indexed_slices result{gather_rows_of_ranks(ranks, x.values, rows, time_left(start, limit)),
+                        gather_rows_of_ranks(ranks, x.indices, rows, time_left(start, limit)), x.dense_shape};
+  if (op == reduce_op::mean) divide(result.values, rows.size());
+  return result;
+}
+
+}  // namespace troupe

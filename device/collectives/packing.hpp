@@ -1,0 +1,35 @@
+// One reduction for many small tensors.
+//
+// Problem: a model has hundreds of gradients, most of them small, and a collective costs some microseconds before it
+// moves its first byte. So tensors travel together, in packs. They go in reverse order: backward passes yield the last
+// layers' gradients first, so those need not wait for the others. Semantics: semantics.md 3.1.
+#pragma once
+
+#include <troupe/device/collectives/communication_options.hpp>
+#include <troupe/device/collectives/communicator.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace troupe {
+
+/// Which tensors travel together: positions, in the order in which the packs are reduced. A pack is of one dtype. It
+/// takes further tensors until its size exceeds bytes_per_pack, so packs are rather large than many.
+/// 0 chooses: packs of about 1 MiB, and tensors of that size or more alone, since those gain nothing from company but
+/// would have to be copied.
+std::vector<std::vector<std::size_t>> plan_packs(std::span<const tensor> tensors, std::int64_t bytes_per_pack);
+
+/// Every tensor becomes its reduction over all ranks, as if each had been reduced by itself. All ranks pass tensors of
+/// equal dtypes and sizes in the same order, with equal options. A tensor that is a pack by itself is reduced in place;
+/// those that travelled together share the pack's memory afterwards, which the next write to one of them undoes.
+///
+/// `limit` is each pack's deadline, unless options.timeout is set. Throws what communicator::all_reduce throws; then
+/// some of the tensors may be reduced already. Throws invalid_argument_error before anything is sent for a negative
+/// option, and where one of the tensors cannot be reduced.
+void all_reduce_packed(communicator& ranks, std::span<tensor> tensors, reduce_op op,
+                       const communication_options& options, std::chrono::nanoseconds limit);
+
+}  // namespace troupe

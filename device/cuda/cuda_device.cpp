@@ -1,0 +1,198 @@
+#include <troupe/device/base/device_name.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/cuda/cuda_device.hpp>
+#include <troupe/device/cuda/internal/cuda_device_state.hpp>
+
+#include <fmt/format.h>
+
+#include <mutex>
+#include <utility>
+
+namespace troupe::cuda {
+
+namespace {
+
+struct discovery {
+  int count = 0;
+  cudaError_t result = cudaSuccess;
+};
+
+// Asked once: CUDA does not change its answer within a process.
+const discovery& physical_devices() noexcept {
+  static const auto found = [] {
+    discovery answer;
+    answer.result = cudaGetDeviceCount(&answer.count);
+    if (answer.result != cudaSuccess) {
+      answer.count = 0;
+      static_cast<void>(cudaGetLastError());
+    }
+    return answer;
+  }();
+  return found;
+}
+
+int gpu_index_of(const std::string& device) {
+  const auto name = device_name::parse(device);
+  if (name.type == "GPU") return name.index;
+  throw invalid_argument_error{fmt::format("\"{}\" is no GPU; expected a name like \"GPU:0\"", device)};
+}
+
+// The logical devices of the process. Never destroyed: tensors with static storage duration give memory back at exit.
+class device_registry {
+ public:
+  static device_registry& instance() {
+    static auto* registry = new device_registry;
+    return *registry;
+  }
+
+  device_state& find(const std::string& device) {
+    const auto index = gpu_index_of(device);
+    std::lock_guard lock{mutex_};
+    check_exists(device, index);
+    const auto position = static_cast<std::size_t>(index);
+    if (states_.size() <= position) states_.resize(position + 1);
+    auto& state = states_[position];
+    if (!state) state = std::make_unique<device_state>(index, index / per_gpu_);
+    return *state;
+  }
+
+  int find_physical_index(const std::string& device) {
+    const auto index = gpu_index_of(device);
+    std::lock_guard lock{mutex_};
+    check_exists(device, index);
+    return index / per_gpu_;
+  }
+
+  std::vector<device_state*> states_on(int physical_index) {
+    std::lock_guard lock{mutex_};
+    std::vector<device_state*> found;
+    for (const auto& state : states_) {
+      if (state && state->physical_index() == physical_index) found.push_back(state.get());
+    }
+    return found;
+  }
+
+  int logical_count() {
+    std::lock_guard lock{mutex_};
+    return count();
+  }
+
+  void configure(int per_gpu) {
+    if (per_gpu < 1) {
+      throw invalid_argument_error{
+          fmt::format("cannot make {} logical devices of each GPU; expected 1 or more", per_gpu)};
+    }
+    std::lock_guard lock{mutex_};
+    if (!states_.empty() && per_gpu != per_gpu_) {
+      throw failed_precondition_error{
+          fmt::format("cannot make {} logical devices of each GPU: a GPU is in use already, with {}; call "
+                      "configure_logical_devices before anything names a GPU",
+                      per_gpu, per_gpu_)};
+    }
+    per_gpu_ = per_gpu;
+  }
+
+ private:
+  int count() const noexcept { return physical_devices().count * per_gpu_; }
+
+  void check_exists(const std::string& device, int index) const {
+    const auto& found = physical_devices();
+    if (found.count == 0) {
+      throw unavailable_error{
+          fmt::format("\"{}\" cannot be used: there is no CUDA device on this machine (cudaGetDeviceCount: {}); use "
+                      "\"CPU:0\", or run "
+                      "where there is a GPU with its driver",
+                      device, found.result == cudaSuccess ? "0 devices" : cudaGetErrorString(found.result))};
+    }
+    if (index < count()) return;
+    throw invalid_argument_error{fmt::format(
+        "\"{}\" does not exist: this process has {} GPU{} and {} logical device{} on each; expected \"GPU:0\"{}",
+        device, found.count, found.count == 1 ? "" : "s", per_gpu_, per_gpu_ == 1 ? "" : "s",
+        count() == 1 ? "" : fmt::format(" to \"GPU:{}\"", count() - 1))};
+  }
+
+  std::mutex mutex_;
+  int per_gpu_ = 1;
+  std::vector<std::unique_ptr<device_state>> states_;  // null until first used
+};
+
+void* allocate_on_current_gpu(std::size_t bytes) {
+  void* memory = nullptr;
+  const auto result = cudaMalloc(&memory, bytes);
+  if (result == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());
+    return nullptr;
+  }
+  check(result, "cudaMalloc");
+  return memory;
+}
+
+}  // namespace
+
+device_state::device_state(int index, int physical_index)
+    : name_(fmt::format("GPU:{}", index)),
+      physical_index_((make_current(physical_index), physical_index)),
+      memory_(name_, {.allocate =
+                          [physical_index](std::size_t bytes) {
+                            make_current(physical_index);
+                            return allocate_on_current_gpu(bytes);
+                          },
+                      // Fails only when the driver is shutting down at exit, and then the memory is gone anyway.
+                      .release = [](void* memory) { cudaFree(memory); }}) {}
+
+void device_state::wait_for(device_state& other) {
+  other.make_current();  // an event belongs to the GPU that records it
+  event queued;
+  queued.record(other.work_.handle());
+  work_.wait_for(queued);
+}
+
+device_state& state_of(const std::string& device) { return device_registry::instance().find(device); }
+
+std::vector<device_state*> states_on(int physical_index) {
+  return device_registry::instance().states_on(physical_index);
+}
+
+bool is_built() noexcept { return true; }
+
+int physical_device_count() noexcept { return physical_devices().count; }
+
+std::vector<std::string> device_names() {
+  std::vector<std::string> names;
+  const auto count = device_registry::instance().logical_count();
+  names.reserve(static_cast<std::size_t>(count));
+  for (auto index = 0; index < count; ++index) names.push_back(fmt::format("GPU:{}", index));
+  return names;
+}
+
+void configure_logical_devices(int per_gpu) { device_registry::instance().configure(per_gpu); }
+
+int physical_index_of(const std::string& device) { return device_registry::instance().find_physical_index(device); }
+
+device_description describe(const std::string& device) {
+  const auto& state = state_of(device);
+  state.make_current();
+  cudaDeviceProp properties{};
+  check(cudaGetDeviceProperties(&properties, state.physical_index()), "cudaGetDeviceProperties");
+  device_description result{.name = state.name(),
+                            .model = properties.name,
+                            .physical_index = state.physical_index(),
+                            .compute_capability_major = properties.major,
+                            .compute_capability_minor = properties.minor};
+  check(cudaMemGetInfo(&result.free_memory_bytes, &result.memory_bytes), "cudaMemGetInfo");
+  return result;
+}
+
+void synchronize(const std::string& device) {
+  auto& state = state_of(device);
+  state.make_current();
+  state.work().synchronize();
+}
+
+CUstream_st* stream_of(const std::string& device) {
+  auto& state = state_of(device);
+  state.make_current();
+  return state.work().handle();
+}
+
+}  // namespace troupe::cuda

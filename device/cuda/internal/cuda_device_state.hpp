@@ -1,0 +1,45 @@
+// What the process keeps for each logical device: its GPU, its stream, its memory. Private to the CUDA part.
+#pragma once
+
+#include <troupe/device/cuda/internal/cuda_stream.hpp>
+#include <troupe/device/tensor/internal/caching_allocator.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::cuda {
+
+/// A logical device. Lives from its first use to the end of the process.
+class device_state {
+ public:
+  /// Makes the GPU the thread's current one, and its first use by this process.
+  device_state(int index, int physical_index);
+
+  const std::string& name() const noexcept { return name_; }
+  int physical_index() const noexcept { return physical_index_; }
+  stream& work() noexcept { return work_; }
+  caching_allocator& memory() noexcept { return memory_; }
+
+  /// Calls into CUDA that follow on this thread are for this GPU.
+  void make_current() const { make_current(physical_index_); }
+  /// Work that is queued here from now on starts after the work that `other` has queued so far. Makes the other's GPU
+  /// the current one.
+  void wait_for(device_state& other);
+
+ private:
+  static void make_current(int physical_index) { check(cudaSetDevice(physical_index), "cudaSetDevice"); }
+
+  const std::string name_;
+  const int physical_index_;
+  stream work_;
+  caching_allocator memory_;
+};
+
+/// The state of a device by name, made on first use. Throws as cuda_device.hpp says.
+device_state& state_of(const std::string& device);
+
+/// The logical devices in use that are parts of this GPU.
+std::vector<device_state*> states_on(int physical_index);
+
+}  // namespace troupe::cuda

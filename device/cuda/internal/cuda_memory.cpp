@@ -1,0 +1,139 @@
+#include <troupe/device/base/device_name.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/cuda/cuda_device.hpp>
+#include <troupe/device/cuda/internal/cuda_device_state.hpp>
+#include <troupe/device/cuda/internal/cuda_memory.hpp>
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace troupe::cuda {
+
+namespace {
+
+void* allocate_host(std::size_t bytes) {
+  void* memory = nullptr;
+  const auto result = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
+  if (result == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());
+    return nullptr;
+  }
+  check(result, "cudaHostAlloc");
+  return memory;
+}
+
+// Blocks are reused at once: every copy to or from the host has ended when its caller goes on.
+caching_allocator& pinned_memory() {
+  static auto* allocator = new caching_allocator{
+      "pinned host memory", {.allocate = allocate_host, .release = [](void* memory) { cudaFreeHost(memory); }}};
+  return *allocator;
+}
+
+buffer take_buffer(caching_allocator& allocator, std::size_t bytes, std::string device) {
+  if (bytes == 0) return buffer::take_over(nullptr, nullptr, 0, std::move(device));
+  auto* block = allocator.take(bytes);
+  std::shared_ptr<void> owner{block, [&allocator, bytes](void* given) { allocator.give(given, bytes); }};
+  return buffer::take_over(std::move(owner), static_cast<std::byte*>(block), bytes, std::move(device));
+}
+
+// Lets one GPU read the other's memory directly, where the machine can; otherwise CUDA goes through the host.
+void enable_peer_access(int reader, int owner) {
+  static std::mutex mutex;
+  static std::set<std::pair<int, int>> asked;
+  std::lock_guard lock{mutex};
+  if (!asked.emplace(reader, owner).second) return;
+  auto possible = 0;
+  check(cudaDeviceCanAccessPeer(&possible, reader, owner), "cudaDeviceCanAccessPeer");
+  if (!possible) return;
+  check(cudaSetDevice(reader), "cudaSetDevice");
+  const auto result = cudaDeviceEnablePeerAccess(owner, 0);
+  if (result == cudaErrorPeerAccessAlreadyEnabled) {
+    static_cast<void>(cudaGetLastError());  // by another library of this process
+  } else {
+    check(result, "cudaDeviceEnablePeerAccess");
+  }
+}
+
+// The stream of the target does the copy, after what the source has queued; and the source goes on only after it,
+// because it may reuse the memory.
+void copy_between_gpus(std::byte* target, device_state& to, const std::byte* source, device_state& from,
+                       std::size_t bytes) {
+  const auto same_device = &to == &from;
+  if (to.physical_index() != from.physical_index()) enable_peer_access(to.physical_index(), from.physical_index());
+  if (!same_device) to.wait_for(from);
+  to.make_current();
+  check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDefault, to.work().handle()), "cudaMemcpyAsync");
+  if (!same_device) from.wait_for(to);
+}
+
+void copy_with_host(std::byte* target, const std::byte* source, std::size_t bytes, cudaMemcpyKind direction,
+                    device_state& gpu) {
+  gpu.make_current();
+  check(cudaMemcpyAsync(target, source, bytes, direction, gpu.work().handle()), "cudaMemcpyAsync");
+  gpu.work().synchronize();
+}
+
+}  // namespace
+
+buffer allocate(const std::string& device, std::size_t bytes) {
+  auto& state = state_of(device);
+  try {
+    return take_buffer(state.memory(), bytes, state.name());
+  } catch (const resource_exhausted_error&) {
+    // The other logical devices of this GPU may keep what is needed here.
+    for (auto* sharer : states_on(state.physical_index())) sharer->memory().release_kept();
+    return take_buffer(state.memory(), bytes, state.name());
+  }
+}
+
+buffer allocate_pinned(std::size_t bytes) {
+  if (physical_device_count() == 0) return buffer::allocate(bytes);
+  return take_buffer(pinned_memory(), bytes, "CPU:0");
+}
+
+void copy(std::byte* target, const std::string& target_device, const std::byte* source,
+          const std::string& source_device, std::size_t bytes) {
+  if (bytes == 0) return;
+  const auto from_host = device_name::parse(source_device).type == "CPU";
+  const auto to_host = device_name::parse(target_device).type == "CPU";
+  if (from_host) {
+    copy_with_host(target, source, bytes, cudaMemcpyHostToDevice, state_of(target_device));
+  } else if (to_host) {
+    copy_with_host(target, source, bytes, cudaMemcpyDeviceToHost, state_of(source_device));
+  } else {
+    copy_between_gpus(target, state_of(target_device), source, state_of(source_device), bytes);
+  }
+}
+
+void copy_runs(std::byte* target, std::size_t target_stride, const std::byte* source, std::size_t run_bytes,
+               std::size_t run_count, const std::string& device) {
+  if (run_bytes == 0 || run_count == 0) return;
+  auto& state = state_of(device);
+  state.make_current();
+  check(cudaMemcpy2DAsync(target, target_stride, source, run_bytes, run_bytes, run_count, cudaMemcpyDeviceToDevice,
+                          state.work().handle()),
+        "cudaMemcpy2DAsync");
+}
+
+void set_zero(std::byte* target, const std::string& device, std::size_t bytes) {
+  if (bytes == 0) return;
+  auto& state = state_of(device);
+  state.make_current();
+  check(cudaMemsetAsync(target, 0, bytes, state.work().handle()), "cudaMemsetAsync");
+}
+
+memory_statistics statistics_of_memory(const std::string& device) { return state_of(device).memory().statistics(); }
+
+memory_statistics statistics_of_pinned_memory() { return pinned_memory().statistics(); }
+
+void set_memory_limit(const std::string& device, std::size_t bytes) { state_of(device).memory().set_limit(bytes); }
+
+void release_kept_memory(const std::string& device) {
+  auto& state = state_of(device);
+  state.make_current();
+  state.memory().release_kept();
+}
+
+}  // namespace troupe::cuda

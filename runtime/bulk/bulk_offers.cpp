@@ -1,0 +1,58 @@
+#include <troupe/runtime/bulk/bulk_offers.hpp>
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace troupe {
+
+std::uint64_t bulk_offers::add(buffer content, bulk_clock::time_point expiry) {
+  const std::scoped_lock lock{mutex_};
+  const auto size_bytes = content.size_bytes();
+  const auto range = std::pair{content.data(), size_bytes};
+  const auto added_bytes = shared_by_.contains(range) ? 0 : size_bytes;
+  if (offers_.size() >= count_max_ || added_bytes > bytes_max_ - bytes_) {
+    throw resource_exhausted_error{fmt::format(
+        "{} offers of {} bytes wait for their receivers, another of {} bytes is over the limit of {} offers and {} "
+        "bytes; send less at once, or raise offers_max or offered_bytes_max of tcp_bulk_options",
+        offers_.size(), bytes_, size_bytes, count_max_, bytes_max_)};
+  }
+  const auto number = ++last_number_;
+  offers_.emplace(number, offered{std::move(content), expiry});
+  by_expiry_.emplace(expiry, number);
+  ++shared_by_[range];
+  bytes_ += added_bytes;
+  return number;
+}
+
+buffer bulk_offers::remove(std::uint64_t number) {
+  auto entry = offers_.extract(number);
+  auto& [content, expiry] = entry.mapped();
+  by_expiry_.erase({expiry, number});
+  const auto range = shared_by_.find({content.data(), content.size_bytes()});
+  if (--range->second == 0) {
+    bytes_ -= content.size_bytes();
+    shared_by_.erase(range);
+  }
+  return std::move(content);
+}
+
+bulk_offers::taking bulk_offers::take(std::uint64_t number, std::uint64_t size_bytes) {
+  const std::scoped_lock lock{mutex_};
+  const auto found = offers_.find(number);
+  if (found == offers_.end() || found->second.expiry <= bulk_clock::now()) return {};
+  const auto held_bytes = found->second.content.size_bytes();
+  if (held_bytes != size_bytes) return {.answer = bulk_answer::other_size, .content = {}, .size_bytes = held_bytes};
+  return {.answer = bulk_answer::found, .content = remove(number), .size_bytes = held_bytes};
+}
+
+std::optional<bulk_clock::time_point> bulk_offers::expire() {
+  std::vector<buffer> dropped;  // freed after the lock
+  const std::scoped_lock lock{mutex_};
+  const auto now = bulk_clock::now();
+  while (!by_expiry_.empty() && by_expiry_.begin()->first <= now) dropped.push_back(remove(by_expiry_.begin()->second));
+  if (by_expiry_.empty()) return std::nullopt;
+  return by_expiry_.begin()->first;
+}
+
+}  // namespace troupe

@@ -1,0 +1,66 @@
+// What the two ends of the bulk transport say to each other, and what a ticket's endpoint means.
+//
+// A connection carries any number of exchanges, one after the other: the receiver of the data sends a request, the
+// sender answers with a reply and, if that says `found`, the bytes. Each request proves with the sender's secret, which
+// only tickets carry, that a ticket came from there: whoever merely connects reads nothing. Integers are
+// little-endian. Nothing is encrypted: on a network that others can read, run the cluster inside a private one.
+#pragma once
+
+#include <troupe/device/base/error.hpp>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace troupe {
+
+static_assert(std::endian::native == std::endian::little, "the frames are written as they lie in memory");
+
+/// Made once by each process that offers. Never part of a message for people.
+using bulk_secret = std::array<std::byte, 16>;
+
+struct bulk_request {
+  static constexpr std::uint32_t magic_number = 0x71657274;  // "treq"
+  static constexpr std::uint32_t current_version = 1;
+
+  std::uint32_t magic = magic_number;
+  std::uint32_t version = current_version;
+  bulk_secret secret = {};
+  std::uint64_t number = 0;
+  std::uint64_t size_bytes = 0;
+};
+
+enum class bulk_answer : std::uint32_t { found, not_found, other_size, other_secret, other_version };
+
+struct bulk_reply {
+  static constexpr std::uint32_t magic_number = 0x70657274;  // "trep"
+
+  std::uint32_t magic = magic_number;
+  bulk_answer answer = bulk_answer::found;
+  /// Of the bytes that follow a `found`; what the offer holds for `other_size`; 0 otherwise.
+  std::uint64_t size_bytes = 0;
+};
+
+static_assert(sizeof(bulk_request) == 40 && sizeof(bulk_reply) == 16, "frames have no padding");
+
+/// Where a ticket's bytes are: a ticket's endpoint is "host:port/secret", with an IPv6 address in brackets.
+struct bulk_endpoint {
+  std::string host;
+  std::uint16_t port = 0;
+  bulk_secret secret = {};
+
+  /// "host:port", for messages and as a key.
+  std::string address() const;
+  std::string to_string() const;
+  /// Throws invalid_argument_error when `text` is no endpoint.
+  static bulk_endpoint parse(const std::string& text);
+};
+
+/// An offer that could not be kept still gives a ticket: one whose endpoint says why, so that the receiver learns it.
+std::string refusal_endpoint(const status& why);
+/// The reason if `endpoint` is a refusal, ok otherwise.
+status refusal_in(const std::string& endpoint);
+
+}  // namespace troupe

@@ -1,0 +1,209 @@
+#include <troupe/runtime/bulk/bulk_server.hpp>
+#include <troupe/runtime/bulk/bulk_socket.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+#include <sys/epoll.h>
+#include <sys/random.h>
+
+namespace troupe {
+
+namespace {
+
+/// What one connection sends before the others get their turn.
+constexpr std::size_t turn_bytes = std::size_t{1} << 20;
+
+/// How long no connection is accepted when the process has no descriptor left.
+constexpr auto accept_pause = std::chrono::milliseconds{100};
+
+bulk_secret random_secret() {
+  bulk_secret secret;
+  // Up to 256 bytes come in one piece once the kernel's generator is seeded.
+  if (::getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size()))
+    throw unavailable_error{fmt::format("the kernel gives no random numbers: {}", std::strerror(errno))};
+  return secret;
+}
+
+/// Takes the same time wherever the first difference is, so that a secret cannot be guessed byte by byte.
+bool same_secret(const bulk_secret& left, const bulk_secret& right) {
+  auto difference = std::byte{0};
+  for (std::size_t i = 0; i < left.size(); ++i) difference |= left[i] ^ right[i];
+  return difference == std::byte{0};
+}
+
+}  // namespace
+
+struct bulk_server::connection {
+  std::unique_ptr<watched_socket> socket;
+  bulk_clock::time_point last_progress = bulk_clock::now();
+  bulk_request request;
+  std::size_t received = 0;
+  bool replying = false;
+  bulk_reply reply;
+  buffer content;
+  std::size_t sent = 0;
+};
+
+bulk_server::bulk_server(const tcp_bulk_options& options)
+    : options_(options), offers_(options.offers_max, options.offered_bytes_max) {}
+
+bulk_server::~bulk_server() {
+  if (loop_) loop_->stop();
+}
+
+bulk_server::offer_place bulk_server::offer(buffer content, bulk_clock::duration lifetime) {
+  if (!content.on_host()) {
+    throw invalid_argument_error{
+        fmt::format("memory of {} cannot be offered to another process; copy it to the host first", content.device())};
+  }
+  const std::scoped_lock lock{mutex_};
+  if (!loop_) start();
+  const auto expiry = time_after(lifetime);
+  const auto number = offers_.add(std::move(content), expiry);
+  if (expiry < next_expiry_) {
+    next_expiry_ = expiry;
+    loop_->post([this] { expire_offers(); });
+  }
+  return {endpoint_, number};
+}
+
+void bulk_server::start() {
+  auto listener = listen_on(options_.listen_host, options_.port);
+  const auto& host = options_.advertised_host.empty() ? options_.listen_host : options_.advertised_host;
+  secret_ = random_secret();
+  endpoint_ = bulk_endpoint{host, bound_port(listener.get()), secret_}.to_string();
+  loop_ = std::make_unique<bulk_event_loop>();
+  try {
+    listener_ = std::make_unique<watched_socket>(*loop_, std::move(listener), EPOLLIN,
+                                                 [this](bulk_event_loop::events) { accept_all(); });
+    loop_->at(time_after(options_.stall_limit), [this] { close_stalled(); });
+    loop_->start("bulk-send");
+  } catch (...) {
+    listener_.reset();
+    loop_.reset();  // the next offer tries again
+    throw;
+  }
+}
+
+void bulk_server::expire_offers() {
+  {
+    // Before looking: an offer that comes after the look finds this and has us look again.
+    const std::scoped_lock lock{mutex_};
+    next_expiry_ = bulk_clock::time_point::max();
+  }
+  const auto next = offers_.expire();
+  loop_->cancel(expiry_timer_);
+  if (!next) return;
+  expiry_timer_ = loop_->at(*next, [this] { expire_offers(); });
+  const std::scoped_lock lock{mutex_};
+  next_expiry_ = std::min(next_expiry_, *next);
+}
+
+void bulk_server::accept_all() {
+  while (auto accepted = accept_next(listener_->get())) {
+    if (connections_.size() >= options_.served_connections_max) make_room();
+    add_connection(std::move(accepted));
+  }
+  // A connection that the peer has given up meanwhile is no reason to pause.
+  if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) pause_accepting();
+}
+
+void bulk_server::add_connection(descriptor accepted) {
+  if (connections_.size() >= options_.served_connections_max) return;  // all are replying: the peer must come again
+  const auto number = ++last_connection_;
+  auto added = std::make_unique<connection>();
+  auto ready = [this, number](bulk_event_loop::events) {
+    if (!advance(*connections_.at(number))) connections_.erase(number);
+  };
+  try {
+    added->socket = std::make_unique<watched_socket>(*loop_, std::move(accepted), EPOLLIN, std::move(ready));
+  } catch (const resource_exhausted_error&) {
+    return;  // closes the connection, and its peer reports that
+  }
+  connections_.emplace(number, std::move(added));
+}
+
+void bulk_server::make_room() {
+  // Peers re-use connections and make new ones when they must, so an idle one is the least loss.
+  auto longest_idle = connections_.end();
+  for (auto entry = connections_.begin(); entry != connections_.end(); ++entry) {
+    if (entry->second->replying) continue;
+    if (longest_idle == connections_.end() || entry->second->last_progress < longest_idle->second->last_progress)
+      longest_idle = entry;
+  }
+  if (longest_idle != connections_.end()) connections_.erase(longest_idle);
+}
+
+void bulk_server::pause_accepting() {
+  make_room();  // no descriptor is left
+  listener_->expect(0);
+  loop_->at(time_after(accept_pause), [this] { listener_->expect(EPOLLIN); });
+}
+
+void bulk_server::close_stalled() {
+  const auto now = bulk_clock::now();
+  std::erase_if(connections_,
+                [&](const auto& entry) { return now - entry.second->last_progress >= options_.stall_limit; });
+  loop_->at(time_after(options_.stall_limit / 2), [this] { close_stalled(); });
+}
+
+bool bulk_server::advance(connection& peer) { return peer.replying ? send_reply(peer) : receive_request(peer); }
+
+/// False when the connection is over; the same for send_reply.
+bool bulk_server::receive_request(connection& peer) {
+  const auto frame = std::as_writable_bytes(std::span{&peer.request, 1});
+  const auto progress = receive_some(peer.socket->get(), frame.subspan(peer.received));
+  if (progress.blocked) return true;
+  if (progress.broken) return false;
+  peer.received += progress.bytes;
+  if (peer.received < frame.size()) return true;  // no progress yet: who sends byte by byte must not stay for long
+
+  const auto& request = peer.request;
+  if (request.magic != bulk_request::magic_number) return false;
+  peer.reply = {};
+  if (request.version != bulk_request::current_version) {
+    peer.reply.answer = bulk_answer::other_version;
+  } else if (!same_secret(request.secret, secret_)) {
+    peer.reply.answer = bulk_answer::other_secret;
+  } else {
+    auto taken = offers_.take(request.number, request.size_bytes);
+    peer.reply.answer = taken.answer;
+    peer.reply.size_bytes = taken.size_bytes;
+    peer.content = std::move(taken.content);
+  }
+  peer.last_progress = bulk_clock::now();
+  peer.received = 0;
+  peer.sent = 0;
+  peer.replying = true;
+  peer.socket->expect(EPOLLOUT);
+  return send_reply(peer);
+}
+
+bool bulk_server::send_reply(connection& peer) {
+  const auto header = std::as_bytes(std::span{&peer.reply, 1});
+  const auto content = std::span{peer.content.data(), peer.content.size_bytes()};
+  const auto total = header.size() + content.size();
+  for (std::size_t turn = 0; turn < turn_bytes && peer.sent < total;) {
+    const auto in_header = peer.sent < header.size();
+    const auto part = in_header ? header.subspan(peer.sent) : content.subspan(peer.sent - header.size());
+    const auto limited = part.first(std::min(part.size(), turn_bytes - turn));
+    const auto progress = send_some(peer.socket->get(), limited, in_header && !content.empty());
+    if (progress.blocked) return true;
+    if (progress.broken) return false;
+    peer.last_progress = bulk_clock::now();
+    peer.sent += progress.bytes;
+    turn += progress.bytes;
+  }
+  if (peer.sent < total) return true;
+  peer.content = {};
+  peer.replying = false;
+  peer.socket->expect(EPOLLIN);
+  return true;
+}
+
+}  // namespace troupe

@@ -1,0 +1,71 @@
+// The sending end of the bulk transport: keeps offers and serves them to whoever holds their tickets.
+//
+// Nothing listens and no thread runs before the first offer, so that a node which never sends large tensors stays
+// small.
+//
+//   accepted -> awaiting a request -> replying -> awaiting the next request -> ...
+//
+// and from each state to closed: when the peer closes, sends what is no request, or stalls. So a stranger, or a peer
+// that is frozen, costs one entry of a bounded table for a bounded time.
+#pragma once
+
+#include <troupe/device/tensor/buffer.hpp>
+#include <troupe/runtime/bulk/bulk_event_loop.hpp>
+#include <troupe/runtime/bulk/bulk_offers.hpp>
+#include <troupe/runtime/bulk/bulk_options.hpp>
+#include <troupe/runtime/bulk/bulk_protocol.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace troupe {
+
+class bulk_server {
+ public:
+  /// `options` are valid and outlive this object.
+  explicit bulk_server(const tcp_bulk_options& options);
+  bulk_server(const bulk_server&) = delete;
+  bulk_server& operator=(const bulk_server&) = delete;
+  ~bulk_server();
+
+  struct offer_place {
+    std::string endpoint;
+    std::uint64_t number = 0;
+  };
+  /// From any thread. Throws resource_exhausted_error over a limit, invalid_argument_error for memory of a GPU, and
+  /// what `listen_on` throws at the first offer.
+  offer_place offer(buffer content, bulk_clock::duration lifetime);
+
+ private:
+  struct connection;
+
+  void start();
+  // In the loop's thread:
+  void expire_offers();
+  void accept_all();
+  void add_connection(descriptor accepted);
+  void make_room();
+  void pause_accepting();
+  void close_stalled();
+  bool advance(connection& peer);
+  bool receive_request(connection& peer);
+  bool send_reply(connection& peer);
+
+  const tcp_bulk_options& options_;
+  bulk_offers offers_;
+
+  std::mutex mutex_;  // of these two and of starting
+  std::string endpoint_;
+  bulk_clock::time_point next_expiry_ = bulk_clock::time_point::max();
+
+  std::unique_ptr<bulk_event_loop> loop_;  // outlives all that it watches
+  bulk_secret secret_ = {};
+  std::unique_ptr<watched_socket> listener_;
+  std::map<std::uint64_t, std::unique_ptr<connection>> connections_;
+  std::uint64_t last_connection_ = 0;
+  bulk_event_loop::timer expiry_timer_{};
+};
+
+}  // namespace troupe

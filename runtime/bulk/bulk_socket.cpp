@@ -1,0 +1,140 @@
+#include <troupe/runtime/bulk/bulk_socket.hpp>
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+namespace troupe {
+
+namespace {
+
+using address_list = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+constexpr int connections_waiting_max = 128;
+
+/// Sets `failure` to a code of getaddrinfo, 0 for success.
+address_list look_up(const std::string& host, std::uint16_t port, int flags, int& failure) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  failure = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  return {failure == 0 ? found : nullptr, &::freeaddrinfo};
+}
+
+descriptor open_socket(int family) {
+  return descriptor{::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+}
+
+// Requests are shorter than a packet and must not wait for one. Buffer sizes stay the kernel's business: a fixed size
+// would switch its tuning off, which on a long link finds the right one.
+void send_without_delay(int socket) {
+  const auto on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+[[noreturn]] void throw_not_listening(const std::string& host, std::uint16_t port, int reason) {
+  const auto what = fmt::format("cannot listen at \"{}\" port {} for bulk data: {}", host, port, std::strerror(reason));
+  if (reason == EADDRINUSE) throw already_exists_error{what + "; choose another port, or 0 for a free one"};
+  if (reason == EADDRNOTAVAIL)
+    throw invalid_argument_error{what + "; expected an address of this machine, such as \"127.0.0.1\""};
+  if (reason == EACCES) throw permission_denied_error{what + "; choose a port above 1023, or 0 for a free one"};
+  throw resource_exhausted_error{what + "; raise the limit of open files (ulimit -n)"};
+}
+
+}  // namespace
+
+bool is_numeric_host(const std::string& host) {
+  auto failure = 0;
+  look_up(host, 0, AI_NUMERICHOST, failure);
+  return failure == 0;
+}
+
+std::vector<socket_address> resolve(const std::string& host, std::uint16_t port) {
+  auto failure = 0;
+  const auto found = look_up(host, port, 0, failure);
+  if (failure != 0)
+    throw unavailable_error{
+        fmt::format("the host \"{}\" cannot be resolved: {}; check the name service, or advertise "
+                    "an address in numbers",
+                    host, ::gai_strerror(failure))};
+  std::vector<socket_address> addresses;
+  for (const auto* entry = found.get(); entry; entry = entry->ai_next) {
+    auto& address = addresses.emplace_back();
+    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
+    address.length = entry->ai_addrlen;
+  }
+  return addresses;
+}
+
+descriptor listen_on(const std::string& host, std::uint16_t port) {
+  auto failure = 0;
+  const auto found = look_up(host, port, AI_PASSIVE, failure);
+  if (failure != 0)
+    throw invalid_argument_error{fmt::format(
+        "the host \"{}\" cannot be resolved: {}; expected an address of this machine, such as \"127.0.0.1\"", host,
+        ::gai_strerror(failure))};
+  auto listener = open_socket(found->ai_family);
+  if (!listener) throw_not_listening(host, port, errno);
+  const auto on = 1;
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (::bind(listener.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+      ::listen(listener.get(), connections_waiting_max) != 0)
+    throw_not_listening(host, port, errno);
+  return listener;
+}
+
+std::uint16_t bound_port(int socket) {
+  sockaddr_storage bound = {};
+  socklen_t length = sizeof(bound);
+  ::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &length);
+  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
+                                           : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
+}
+
+descriptor accept_next(int listener) {
+  auto accepted = descriptor{::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+  if (accepted) send_without_delay(accepted.get());
+  return accepted;
+}
+
+descriptor start_connecting(const socket_address& address) {
+  auto socket = open_socket(address.storage.ss_family);
+  if (!socket) return socket;
+  send_without_delay(socket.get());
+  const auto* target = reinterpret_cast<const sockaddr*>(&address.storage);
+  if (::connect(socket.get(), target, address.length) == 0 || errno == EINPROGRESS || errno == EINTR) return socket;
+  const auto reason = errno;
+  socket.reset();
+  errno = reason;
+  return socket;
+}
+
+int connect_error(int socket) {
+  auto reason = 0;
+  socklen_t length = sizeof(reason);
+  return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &reason, &length) == 0 ? reason : errno;
+}
+
+socket_progress receive_some(int socket, std::span<std::byte> into) {
+  const auto count = ::recv(socket, into.data(), into.size(), 0);
+  if (count > 0) return {.bytes = static_cast<std::size_t>(count)};
+  if (count == 0) return {.broken = true};
+  if (errno == EAGAIN || errno == EINTR) return {.blocked = true};
+  return {.broken = true, .reason = errno};
+}
+
+socket_progress send_some(int socket, std::span<const std::byte> from, bool more) {
+  const auto count = ::send(socket, from.data(), from.size(), MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+  if (count >= 0) return {.bytes = static_cast<std::size_t>(count)};
+  if (errno == EAGAIN || errno == EINTR) return {.blocked = true};
+  return {.broken = true, .reason = errno};
+}
+
+}  // namespace troupe

@@ -1,0 +1,54 @@
+// The few calls on TCP sockets that the bulk transport needs, none of which waits.
+#pragma once
+
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/base/internal/descriptor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sys/socket.h>
+
+namespace troupe {
+
+struct socket_address {
+  sockaddr_storage storage = {};
+  socklen_t length = 0;
+};
+
+/// True if `host` is an address in numbers, which needs no look-up.
+bool is_numeric_host(const std::string& host);
+/// The addresses of `host` in the order to try them. Waits for the name service unless the host is numeric.
+/// Throws unavailable_error.
+std::vector<socket_address> resolve(const std::string& host, std::uint16_t port);
+
+/// A non-blocking socket that listens; port 0 takes a free one. Throws invalid_argument_error when `host` is no address
+/// of this machine, already_exists_error when the port is taken, resource_exhausted_error when no descriptor is left.
+descriptor listen_on(const std::string& host, std::uint16_t port);
+std::uint16_t bound_port(int socket);
+/// The next connection that waits, non-blocking; none when there is no more or, with errno set, none could be made.
+descriptor accept_next(int listener);
+
+/// Begins to connect; the socket becomes writable when that has ended. None, with errno set, when it failed at once.
+descriptor start_connecting(const socket_address& address);
+/// How connecting ended: 0 or an errno.
+int connect_error(int socket);
+
+/// What one call moved.
+struct socket_progress {
+  std::size_t bytes = 0;
+  /// Nothing can be moved now.
+  bool blocked = false;
+  /// The connection is of no use any more: 0 bytes and `reason` is an errno, or 0 when the peer closed it.
+  bool broken = false;
+  int reason = 0;
+};
+
+socket_progress receive_some(int socket, std::span<std::byte> into);
+/// `more` says that other bytes follow at once, so that a short frame does not become a packet of its own.
+socket_progress send_some(int socket, std::span<const std::byte> from, bool more = false);
+
+}  // namespace troupe

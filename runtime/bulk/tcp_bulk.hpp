@@ -1,0 +1,47 @@
+// The bulk transport between processes: tensors over TCP connections of their own, straight from the sender's buffer
+// into the receiver's.
+//
+// A ticket's endpoint holds host, port and a secret that only this process's tickets carry, so that a stranger who
+// connects reads nothing. The bytes are not encrypted. Each direction has one thread, which starts when it is first
+// needed; an idle node has neither a thread nor an open port. See bulk_server.hpp for the sending end, bulk_client.hpp
+// for the receiving end and bulk_protocol.hpp for what they say to each other.
+#pragma once
+
+#include <troupe/actors/values/bulk.hpp>
+#include <troupe/runtime/bulk/bulk_client.hpp>
+#include <troupe/runtime/bulk/bulk_options.hpp>
+#include <troupe/runtime/bulk/bulk_server.hpp>
+
+#include <functional>
+#include <span>
+
+namespace troupe {
+
+/// See `bulk_transport`. Besides:
+///  - `offer` does not throw when it cannot keep the bytes (a limit, a port in use, memory of a GPU): whoever fetches
+///    such a ticket gets the reason.
+///  - `fetch` ends with: `unavailable` when the peer is gone, cannot be reached or breaks the connection; `not_found`
+///    when the offer was fetched before or is over its time; `deadline_exceeded` after `limit`; `data_loss` when the
+///    peer does not speak the protocol or holds another number of bytes; `failed_precondition` for a peer of another
+///    protocol version; `invalid_argument` for a ticket or destination that cannot be right; `cancelled` by the
+///    destructor. Fetching begins to use an offer up: after a broken transfer it is gone.
+///  - `done` runs in the receiving thread, or in the caller's when nothing was begun. It must not throw, should be
+///    short, because other transfers wait meanwhile, and may fetch and offer, but not destroy the transport.
+class tcp_bulk : public bulk_transport {
+ public:
+  /// Opens nothing yet. Throws invalid_argument_error for options that cannot work.
+  explicit tcp_bulk(tcp_bulk_options options = {});
+  /// Closes the port and all connections, and ends what is open with `cancelled`. Takes no longer than a `done`.
+  ~tcp_bulk() override = default;
+
+  bulk_ticket offer(buffer content, duration lifetime) override;
+  void fetch(const bulk_ticket& ticket, std::span<std::byte> destination, duration limit,
+             std::function<void(status)> done) override;
+
+ private:
+  const tcp_bulk_options options_;
+  bulk_server server_;
+  bulk_client client_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,150 @@
+// Turns the arguments of `schedule` into what travels with the closure.
+//
+// Plain arguments are stored as the function's own parameter types, so that `schedule<step>(v, 2)` finds the same
+// registered function as `schedule<step>(v, 2.0f)`. A remote value becomes a place for another closure's result, a
+// per-worker value a place for the executing worker's copy; both also inside vectors, arrays, maps, pairs and tuples.
+// Their own headers say how (`argument<remote_value<T>>`, `argument<per_worker_values<T>>`).
+#pragma once
+
+#include <troupe/actors/closures/closure.hpp>
+#include <troupe/actors/functions/deferred.hpp>
+#include <troupe/actors/functions/function_registry.hpp>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace troupe::detail {
+
+/// What an argument type becomes in the closure, and how.
+template <class T>
+struct argument {
+  using stored = T;
+  static T store(T x, std::vector<closure_input>&) { return x; }
+};
+
+template <>
+struct argument<const char*> {
+  using stored = std::string;
+  static std::string store(const char* text, std::vector<closure_input>&) { return text; }
+};
+
+template <class T>
+using stored_argument = typename argument<T>::stored;
+
+template <class T>
+requires(!std::is_same_v<stored_argument<T>, T>) struct argument<std::vector<T>> {
+  using stored = std::vector<stored_argument<T>>;
+  static stored store(const std::vector<T>& xs, std::vector<closure_input>& inputs) {
+    stored result;
+    for (const auto& x : xs) result.push_back(argument<T>::store(x, inputs));
+    return result;
+  }
+};
+
+template <class T, std::size_t Size>
+requires(!std::is_same_v<stored_argument<T>, T>) struct argument<std::array<T, Size>> {
+  using stored = std::array<stored_argument<T>, Size>;
+  static stored store(const std::array<T, Size>& xs, std::vector<closure_input>& inputs) {
+    stored result;
+    for (std::size_t i = 0; i < Size; ++i) result[i] = argument<T>::store(xs[i], inputs);
+    return result;
+  }
+};
+
+template <class K, class V>
+requires(!std::is_same_v<stored_argument<V>, V>) struct argument<std::map<K, V>> {
+  using stored = std::map<K, stored_argument<V>>;
+  static stored store(const std::map<K, V>& xs, std::vector<closure_input>& inputs) {
+    stored result;
+    for (const auto& [key, x] : xs) result.emplace(key, argument<V>::store(x, inputs));
+    return result;
+  }
+};
+
+template <class A, class B>
+requires(!std::is_same_v<std::pair<stored_argument<A>, stored_argument<B>>,
+                         std::pair<A, B>>) struct argument<std::pair<A, B>> {
+  using stored = std::pair<stored_argument<A>, stored_argument<B>>;
+  static stored store(const std::pair<A, B>& x, std::vector<closure_input>& inputs) {
+    auto first = argument<A>::store(x.first, inputs);
+    return {std::move(first), argument<B>::store(x.second, inputs)};
+  }
+};
+
+template <class... Ts>
+requires(!std::is_same_v<std::tuple<stored_argument<Ts>...>, std::tuple<Ts...>>) struct argument<std::tuple<Ts...>> {
+  using stored = std::tuple<stored_argument<Ts>...>;
+  static stored store(const std::tuple<Ts...>& x, std::vector<closure_input>& inputs) {
+    // Braces: the places are handed out from left to right.
+    return std::apply([&](const auto&... xs) { return stored{argument<Ts>::store(xs, inputs)...}; }, x);
+  }
+};
+
+/// The type to store an argument as, for a function whose parameter has this type.
+template <class Argument, class Parameter>
+using stored_for = std::conditional_t<contains_deferred<stored_argument<Argument>>, stored_argument<Argument>,
+                                      std::decay_t<Parameter>>;
+
+template <class Arguments, class Signature>
+struct stored_arguments;
+template <class... Arguments, class Result, class... Parameters>
+requires(sizeof...(Arguments) ==
+         sizeof...(Parameters)) struct stored_arguments<type_list<Arguments...>, std::function<Result(Parameters...)>> {
+  using type = type_list<stored_for<Arguments, Parameters>...>;
+};
+template <class... Arguments>
+struct stored_arguments<type_list<Arguments...>, void> {
+  using type = type_list<stored_argument<Arguments>...>;
+};
+
+/// std::function<...> for a callable with one signature, void for a generic one.
+template <class F>
+struct signature_of : std::type_identity<void> {};
+template <class F>
+requires requires(F f) { std::function{f}; }
+struct signature_of<F> : std::type_identity<decltype(std::function{std::declval<F>()})> {};
+template <auto Function>
+struct signature_of<function_constant<Function>> : std::type_identity<decltype(std::function{Function})> {};
+
+/// A function with its arguments as they travel.
+struct packed_closure {
+  function_id function;
+  value arguments;
+  std::vector<closure_input> inputs;
+};
+
+template <class F, class... Stored>
+struct packing {
+  static_assert(
+      (encodable<Stored> && ...),
+      "an argument of a closure must be able to travel: make it an aggregate of numbers, strings, tensors and "
+      "standard containers, or give it a member function serialize (see actors/values/codec.hpp)");
+  using result = std::decay_t<std::invoke_result_t<F&, const resolved<Stored>&...>>;
+
+  template <class... Arguments>
+  static packed_closure pack(Arguments&&... xs) {
+    const auto& entry = registered<F, Stored...>();
+    packed_closure packed{function_registry::instance().id_of(entry), {}, {}};
+    if constexpr (sizeof...(Stored) != 0)
+      packed.arguments = value::of(std::tuple<Stored...>{
+          argument<std::decay_t<Arguments>>::store(std::forward<Arguments>(xs), packed.inputs)...});
+    return packed;
+  }
+};
+
+template <class F, class List>
+struct packing_of;
+template <class F, class... Stored>
+struct packing_of<F, type_list<Stored...>> : std::type_identity<packing<F, Stored...>> {};
+
+/// The packing of F for these argument types.
+template <class F, class... Arguments>
+using packing_for = typename packing_of<
+    F, typename stored_arguments<type_list<std::decay_t<Arguments>...>, typename signature_of<F>::type>::type>::type;
+
+}  // namespace troupe::detail

@@ -1,0 +1,42 @@
+#include <troupe/runtime/cluster/event_log.hpp>
+
+#include <caf/send.hpp>
+#include <caf/typed_event_based_actor.hpp>
+#include <spdlog/spdlog.h>
+
+namespace troupe {
+
+namespace {
+
+void write(spdlog::logger& log, const event& what) {
+  const auto who = to_string(what.task);
+  switch (what.kind) {
+    case event_kind::member_joined:
+      return log.info("{} joined (epoch {})", who, what.epoch);
+    case event_kind::member_lost:
+      return log.warn("{}", what.why.render());
+    case event_kind::closures_requeued:
+      return log.info("{} closures of {} run again elsewhere", what.count, who);
+    case event_kind::resources_rebuilt:
+      return log.info("{} per-worker values are rebuilt on {}", what.count, who);
+    case event_kind::generation_cancelled:
+      return log.info("{} closures were cancelled after an error", what.count);
+    case event_kind::closure_failed:
+      return;
+  }
+}
+
+event_listener::behavior_type event_log(event_listener::pointer, spdlog::logger* log) {
+  return {[log](event_atom, wire<event>& what) {
+    if (what.open().ok()) write(*log, *what);
+  }};
+}
+
+}  // namespace
+
+void log_events(caf::actor_system& system, const event_bus_actor& events, spdlog::logger& log) {
+  const auto listener = system.spawn(event_log, &log);
+  caf::anon_send(events, listen_atom_v, listener);
+}
+
+}  // namespace troupe

@@ -1,0 +1,88 @@
+// Reads a dataset ahead in a thread of its own, so that making elements and using them overlap.
+//
+// The order of elements, errors and the end is that of the iterator underneath: an error takes the place of its element
+// in the queue. The thread starts when the first element is asked for, never has more than `capacity` elements ready
+// or in the making, and ends after the element in hand when the prefetcher is destroyed, which waits for that.
+#pragma once
+
+#include <troupe/runtime/datasets/dataset_iterator.hpp>
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+namespace troupe::detail {
+
+template <class T>
+class prefetcher {
+ public:
+  /// capacity >= 1
+  prefetcher(dataset_iterator<T> upstream, std::size_t capacity)
+      : upstream_(std::move(upstream)), capacity_(capacity) {}
+  prefetcher(const prefetcher&) = delete;
+  prefetcher& operator=(const prefetcher&) = delete;
+
+  /// As dataset_iterator::next_or_end; not to be called again after the end. Blocks until the thread has an element.
+  std::optional<T> next() {
+    if (!thread_.joinable()) thread_ = std::jthread{[this](const std::stop_token& stop) { produce(stop); }};
+    auto result = take();
+    room_.notify_one();
+    if (result.thrown) std::rethrow_exception(result.thrown);
+    return std::move(result.element);
+  }
+
+ private:
+  struct outcome {  // of one call of the iterator underneath
+    std::optional<T> element;
+    std::exception_ptr thrown;
+  };
+
+  outcome take() {
+    auto lock = std::unique_lock{mutex_};
+    filled_.wait(lock, [&] { return !ready_.empty(); });
+    auto result = std::move(ready_.front());
+    ready_.pop_front();
+    return result;
+  }
+
+  void produce(const std::stop_token& stop) {
+    for (auto ended = false; !ended;) {
+      {
+        auto lock = std::unique_lock{mutex_};
+        room_.wait(lock, stop, [&] { return ready_.size() < capacity_; });
+        if (stop.stop_requested()) return;
+      }
+      auto made = pull();
+      ended = !made.element && !made.thrown;
+      {
+        const auto lock = std::lock_guard{mutex_};
+        ready_.push_back(std::move(made));
+      }
+      filled_.notify_one();
+    }
+  }
+
+  outcome pull() noexcept {
+    try {
+      return {upstream_.next_or_end(), nullptr};
+    } catch (...) {
+      return {std::nullopt, std::current_exception()};
+    }
+  }
+
+  dataset_iterator<T> upstream_;
+  std::size_t capacity_;
+  std::mutex mutex_;
+  std::condition_variable_any room_;  // in ready_, for the thread
+  std::condition_variable filled_;
+  std::deque<outcome> ready_;
+  std::jthread thread_;  // the last member: it ends before what it uses
+};
+
+}  // namespace troupe::detail

@@ -1,0 +1,87 @@
+// Runs a whole cluster on this machine: one process per task, each told its role through TF_CONFIG.
+//
+// The chief's end is the job's end, and its exit code is the job's. Until then a worker or server that ends by a
+// signal or with a code other than 0 is started again, with a delay that doubles each time, at most `restarts_max`
+// times; when no worker is left, the job is stopped. A process that exits with 0 has finished and stays away. Nothing
+// outlives the launcher: it forwards signals, kills what does not end within its grace time, and if it dies itself
+// the kernel kills the processes that it has started.
+//
+//   idle --start--> running --chief ended--> leaving --leave_grace--> stopping --stop_grace--> killing --> ended
+//                      \------ request_stop, or no worker left ---------/           (ended as soon as all are gone)
+//
+// Everything happens in poll_once, on one thread: no lock, no handler, no background activity.
+#pragma once
+
+#include <troupe/runtime/cluster/cluster_spec.hpp>
+#include <troupe/runtime/launch/task_console.hpp>
+
+#include <array>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace troupe {
+
+/// What to start and how to treat it.
+struct launcher_options {
+  std::string program;                             ///< a path, or a name that is looked up in PATH
+  std::vector<std::string> arguments;              ///< the same for every task
+  std::map<std::string, std::string> environment;  ///< in addition to this process's own and to TF_CONFIG
+  int workers = 2;                                 ///< 1 to launcher::tasks_max
+  int servers = 1;                                 ///< parameter servers, 0 to launcher::tasks_max
+  int restarts_max = 3;                            ///< of each worker and each server; 0 starts nothing again
+  std::string host = "127.0.0.1";                  ///< the address of this machine that all tasks listen on
+  std::chrono::milliseconds restart_delay{100};    ///< before the first restart; doubles up to 5 s
+  std::chrono::milliseconds leave_grace{500};      ///< after the chief's end, for the others to end by themselves
+  std::chrono::milliseconds stop_grace{5'000};     ///< between SIGTERM and SIGKILL
+  task_console::writer output;                     ///< takes all output; empty: this process's own streams
+  std::array<bool, 2> is_terminal{false, false};   ///< whether standard output and error go to a terminal
+};
+
+/// A local cluster. Not thread-safe; use it on one thread, which the processes do not outlive.
+class launcher {
+ public:
+  static constexpr int tasks_max = 1000;
+
+  /// Checks the options, finds the program and reserves a port for every task; starts nothing.
+  /// @throws invalid_argument_error for an option out of its range, not_found_error and permission_denied_error for
+  ///         the program, resource_exhausted_error when ports or descriptors run out.
+  explicit launcher(launcher_options options);
+  /// Kills what still runs.
+  ~launcher();
+  launcher(const launcher&) = delete;
+  launcher& operator=(const launcher&) = delete;
+
+  /// Starts everything, forwards SIGINT, SIGTERM and SIGHUP until the job has ended (a second one kills), and returns
+  /// the job's exit code. Other threads of this process must block these signals.
+  int run();
+
+  /// Starts servers, workers and the chief, in this order. Throws what child_process throws; then nothing runs.
+  void start();
+  /// Waits at most `timeout` for something to happen and handles it: output, ends, restarts, time limits.
+  /// Returns false when the job has ended and every process is gone.
+  bool poll_once(std::chrono::milliseconds timeout);
+  /// Ends the job in order: all tasks get `signal`, then SIGKILL after `stop_grace`. The second request kills at once.
+  void request_stop(int signal);
+  /// The chief's exit code, or 128 + the signal that killed it; nothing while it runs.
+  std::optional<int> exit_code() const noexcept;
+
+  const cluster_spec& cluster() const noexcept;
+  /// A task's process; nothing while it is down. @throws invalid_argument_error when there is no such task.
+  std::optional<pid_t> pid(const task_id& task) const;
+  /// How often a task has been started again. Throws as pid.
+  int restarts(const task_id& task) const;
+  /// Sends a signal to a task's process group; nothing happens while it is down. Throws as pid.
+  void kill(const task_id& task, int signal);
+
+ private:
+  class implementation;
+  std::unique_ptr<implementation> implementation_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,49 @@
+#include <troupe/runtime/launch/terminal.hpp>
+
+#include <climits>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace troupe {
+
+bool shows_progress_bar(int file) {
+  const auto* setting = std::getenv(progress_variable);
+  const std::string_view choice = setting != nullptr ? setting : "";
+  if (choice == "bar") return true;
+  if (choice == "lines") return false;
+  return ::isatty(file) == 1;
+}
+
+int terminal_columns(int file) {
+  constexpr auto columns_default = 80;
+  winsize size = {};
+  if (::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const auto* setting = std::getenv("COLUMNS");
+  const std::string_view text = setting != nullptr ? setting : "";
+  auto columns = 0;
+  std::from_chars(text.data(), text.data() + text.size(), columns);
+  return columns > 0 ? columns : columns_default;
+}
+
+void write_text(int file, std::string_view text, int interrupt, std::chrono::milliseconds patience) {
+  while (!text.empty()) {
+    std::array<pollfd, 2> watched{pollfd{file, POLLOUT, 0}, pollfd{interrupt, POLLIN, 0}};
+    const auto ready = ::poll(watched.data(), watched.size(), static_cast<int>(patience.count()));
+    if (ready < 0 && errno == EINTR) continue;
+    if ((watched[0].revents & POLLOUT) == 0) return;
+    // A descriptor that is ready takes PIPE_BUF bytes without blocking.
+    const auto count = ::write(file, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (count < 0 && errno != EINTR && errno != EAGAIN) return;
+    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,135 @@
+#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/replicas/replica_group.hpp>
+#include <troupe/runtime/system_config.hpp>
+
+#include <caf/send.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+/// How long the actors of a strategy that is destroyed may take to end.
+constexpr auto stop_limit = std::chrono::seconds{3};
+
+/// A strategy without an application's actor system needs no scheduler to speak of: its actors have threads.
+std::unique_ptr<caf::actor_system_config> own_config() {
+  auto config = std::make_unique<system_config>(false);
+  config->set("scheduler.max-threads", std::size_t{1});
+  return config;
+}
+
+}  // namespace
+
+void open_steps::add(const std::shared_ptr<lock_step>& step) {
+  const std::scoped_lock lock{mutex_};
+  if (ended_) throw unavailable_error{"the merge barrier of this strategy has ended; make a new strategy"};
+  steps_.insert(step);
+}
+
+void open_steps::remove(const std::shared_ptr<lock_step>& step) {
+  const std::scoped_lock lock{mutex_};
+  steps_.erase(step);
+}
+
+void open_steps::end_all() {
+  std::set<std::shared_ptr<lock_step>> steps;
+  {
+    const std::scoped_lock lock{mutex_};
+    ended_ = true;
+    steps.swap(steps_);
+  }
+  for (const auto& step : steps)
+    step->end({{status_code::unavailable, "the merge barrier of this strategy has ended"}, nullptr}, {});
+}
+
+replica_group::replica_group(caf::actor_system* system, options chosen)
+    : options_(std::move(chosen)), system_(system), open_(std::make_shared<open_steps>()) {
+  if (system_ == nullptr) {
+    own_config_ = own_config();
+    own_system_ = std::make_unique<caf::actor_system>(*own_config_);
+    system_ = own_system_.get();
+  }
+  spawn(*system_);
+}
+
+void replica_group::spawn(caf::actor_system& system) {
+  merge_barrier_options terms;
+  for (auto i = 0; i < size(); ++i) {
+    auto handle = system.spawn<caf::detached>(replica, replica_options{.index = i});
+    actors_.push_back(caf::actor_cast<caf::actor>(handle));
+    terms.replicas.push_back(std::move(handle));
+  }
+  barrier_ = system.spawn<caf::detached>(merge_barrier, std::move(terms));
+  actors_.push_back(caf::actor_cast<caf::actor>(barrier_));
+  actors_.back()->attach_functor([open = open_] { open->end_all(); });
+}
+
+replica_group::~replica_group() {
+  abort_communicators({status_code::cancelled, "the strategy was destroyed"});
+  barrier_ = nullptr;
+  stop_actors(*system_, std::move(actors_), stop_limit);
+}
+
+std::vector<erased> replica_group::run(std::function<erased(lock_step&, int)> body) {
+  auto step = std::make_shared<lock_step>(
+      lock_step::options{.devices = options_.devices,
+                         .first_replica = options_.first_replica,
+                         .deadline = later(std::chrono::steady_clock::now(), options_.step_limit),
+                         // A merge function runs in a fiber of the barrier.
+                         .nested = merge_barrier_state::runs_here(barrier_),
+                         .prepare_collectives = [this] { prepare_communicators(); },
+                         .abort_collectives = [this](const status& why) { abort_communicators(why); }},
+      std::move(body));
+  open_->add(step);
+  const struct closing {
+    open_steps& open;
+    const std::shared_ptr<lock_step>& step;
+    ~closing() { open.remove(step); }
+  } last{*open_, step};
+  caf::anon_send(barrier_, run_atom_v, step);
+  try {
+    return step->wait();
+  } catch (const cancelled_error& cancelled) {
+    // Perhaps only the one who waits was cancelled: nobody wants the step's results then.
+    const auto why = std::make_shared<replica_result>();
+    why->failure.why = cancelled.get_status();
+    caf::anon_send(barrier_, cancel_atom_v, step->id(), why);
+    throw;
+  }
+}
+
+void replica_group::perform(lock_step& step, int replica, duration limit,
+                            const std::function<void(communicator&, std::chrono::nanoseconds)>& collective) {
+  fiber_host::throw_if_cancelled();
+  std::shared_ptr<communicators> group;
+  {
+    const std::scoped_lock lock{mutex_};
+    group = communicators_;
+  }
+  const auto left = step.deadline() - std::chrono::steady_clock::now();
+  if (left <= duration::zero()) throw deadline_exceeded_error{"the deadline of the run passed before a collective"};
+  step.ledger().enter(replica);
+  collective(*(*group)[static_cast<std::size_t>(replica)], limit > duration::zero() ? std::min(limit, left) : left);
+}
+
+void replica_group::prepare_communicators() {
+  const std::scoped_lock lock{mutex_};
+  const auto usable = communicators_ && std::none_of(communicators_->begin(), communicators_->end(),
+                                                     [](const auto& each) { return each->broken().has_value(); });
+  if (!usable) communicators_ = std::make_shared<communicators>(options_.make_communicators());
+}
+
+void replica_group::abort_communicators(const status& why) {
+  std::shared_ptr<communicators> group;
+  {
+    const std::scoped_lock lock{mutex_};
+    group = communicators_;
+  }
+  if (!group) return;
+  for (const auto& each : *group) each->abort(why);
+}
+
+}  // namespace troupe

@@ -1,0 +1,86 @@
+// The replicas of one strategy in this process: their actors, their barrier, their communicators, and how to use them.
+//
+// It lives in an actor system of the application, or in one of its own. Everything that waits here ends by the step's
+// deadline at the latest, which is `step_limit` after its start.
+//
+//   D-1 A broken group of communicators is replaced before the next use, while no replica is in a collective.
+#pragma once
+
+#include <troupe/actors/replicas/merge_barrier.hpp>
+#include <troupe/actors/replicas/replica.hpp>
+#include <troupe/device/collectives/communicator.hpp>
+
+#include <caf/actor_system.hpp>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// The steps that somebody waits for; they end with the barrier, whatever it was doing.
+class open_steps {
+ public:
+  /// @throws unavailable_error when the barrier has ended.
+  void add(const std::shared_ptr<lock_step>& step);
+  void remove(const std::shared_ptr<lock_step>& step);
+  void end_all();
+
+ private:
+  std::mutex mutex_;
+  std::set<std::shared_ptr<lock_step>> steps_;
+  bool ended_ = false;
+};
+
+class replica_group {
+ public:
+  using communicators = std::vector<std::unique_ptr<communicator>>;
+
+  struct options {
+    /// One for each replica.
+    std::vector<std::string> devices;
+    /// The number of this process's first replica among all replicas in sync.
+    int first_replica = 0;
+    duration step_limit = std::chrono::hours{1};
+    /// Makes one communicator for each replica of this process.
+    std::function<communicators()> make_communicators;
+  };
+
+  /// With a null system it starts one of its own.
+  replica_group(caf::actor_system* system, options chosen);
+  ~replica_group();
+  replica_group(const replica_group&) = delete;
+
+  int size() const { return static_cast<int>(options_.devices.size()); }
+  const std::vector<std::string>& devices() const { return options_.devices; }
+  int first_replica() const { return options_.first_replica; }
+
+  /// Calls `body` once for each replica, in its fiber; returns the results by replica. Outside of replica fibers.
+  /// @throws what the first replica that failed threw; deadline_exceeded_error, unavailable_error, cancelled_error.
+  std::vector<erased> run(std::function<erased(lock_step&, int replica)> body);
+
+  /// Inside a replica's fiber: calls the collective on this replica's communicator, with the time that is left.
+  void perform(lock_step& step, int replica, duration limit,
+               const std::function<void(communicator&, std::chrono::nanoseconds)>& collective);
+
+ private:
+  void spawn(caf::actor_system& system);
+  void prepare_communicators();
+  void abort_communicators(const status& why);
+
+  options options_;
+  std::unique_ptr<caf::actor_system_config> own_config_;
+  std::unique_ptr<caf::actor_system> own_system_;
+  caf::actor_system* system_;
+  std::vector<caf::actor> actors_;
+  merge_barrier_actor barrier_;
+  std::shared_ptr<open_steps> open_;
+  std::mutex mutex_;
+  std::shared_ptr<communicators> communicators_;  // under the mutex
+};
+
+}  // namespace troupe

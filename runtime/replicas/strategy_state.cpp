@@ -1,0 +1,288 @@
+#include <troupe/actors/variables/client.hpp>
+#include <troupe/device/collectives/gather.hpp>
+#include <troupe/device/collectives/packing.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
+#include <troupe/runtime/distributed_variable.hpp>
+#include <troupe/runtime/replicas/colocation.hpp>
+#include <troupe/runtime/replicas/strategy_state.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace troupe {
+
+/// Whoever lets go last: that may be a replica that went on after a run's deadline, and no actor can wait for its own
+/// end.
+strategy_state::~strategy_state() {
+  if (settings_.replicas && fiber_host::current() != nullptr)
+    std::thread{[replicas = std::move(settings_.replicas)]() mutable { replicas.reset(); }}.detach();
+}
+
+const std::shared_ptr<strategy_state>& strategy_state::default_strategy() {
+  static const auto& instance = *new auto{std::make_shared<strategy_state>(
+      strategy_settings{.name = "default strategy", .worker_devices = {"CPU:0"}, .parameter_devices = {"CPU:0"}})};
+  return instance;
+}
+
+// --- contexts -------------------------------------------------------------------------------------------------------
+
+execution_context strategy_state::enter_scope() {
+  const auto& current = execution_context::current();
+  if (execution_context::entered()) {
+    if (current.strategy.get() != this)
+      throw failed_precondition_error{fmt::format(
+          "Mixing different strategies: the scope of a {} was entered inside the {} of a {}; leave that first",
+          settings_.name, to_string(current.kind), current.strategy->settings_.name)};
+    if (current.kind != context_kind::cross_replica)
+      throw failed_precondition_error{
+          fmt::format("scope() was entered in a {}; enter it before run(), or use merge_call to get into "
+                      "cross-replica context",
+                      to_string(current.kind))};
+  }
+  return {context_kind::cross_replica, shared_from_this(), 0, nullptr};
+}
+
+void strategy_state::check_cross_replica(std::string_view what, std::string_view instead) const {
+  if (!execution_context::entered()) return;
+  const auto& current = execution_context::current();
+  if (current.strategy.get() != this)
+    throw failed_precondition_error{
+        fmt::format("Mixing different strategies: {} of a {} was called inside the {} of a {}", what, settings_.name,
+                    to_string(current.kind), current.strategy->settings_.name)};
+  if (current.kind != context_kind::cross_replica)
+    throw failed_precondition_error{fmt::format("{} needs cross-replica context, but was called in a {}; {}", what,
+                                                to_string(current.kind), instead)};
+}
+
+// --- replicas -------------------------------------------------------------------------------------------------------
+
+std::vector<erased> strategy_state::run(std::function<erased(int)> body) {
+  check_cross_replica("run()", "call the function directly, or run() from a function that merge_call is given");
+  if (is_default()) {
+    const context_scope here{{context_kind::replica, shared_from_this(), 0, nullptr}};
+    return {body(0)};
+  }
+  // What the caller may use, its replicas may, too.
+  const auto client = using_client::current();
+  // The replicas keep the strategy while they run, and not a moment longer: it is not for them to destroy it.
+  const auto kept = std::make_shared<std::shared_ptr<strategy_state>>(shared_from_this());
+  try {
+    auto results = settings_.replicas->run([kept, client, body = std::move(body)](lock_step& step, int replica) {
+      const using_client variables{client};
+      const context_scope here{{context_kind::replica, *kept, replica, &step}};
+      return body(replica);
+    });
+    kept->reset();
+    return results;
+  } catch (const error& failed) {
+    // After these some replicas may still run.
+    const auto code = failed.code();
+    const auto may_run =
+        code == status_code::deadline_exceeded || code == status_code::cancelled || code == status_code::unavailable;
+    if (!may_run) kept->reset();
+    throw;
+  } catch (...) {
+    kept->reset();
+    throw;
+  }
+}
+
+erased strategy_state::merge(merge_arrival_ptr brought) {
+  const auto& current = execution_context::current();
+  if (is_default()) return brought->merge({brought->arguments}).front();
+  auto* const here = replica_environment::current();
+  if (here == nullptr || current.step == nullptr)
+    throw failed_precondition_error{"merge_call was called outside of the function that run() was given"};
+  return here->merge(*current.step, std::move(brought));
+}
+
+// --- tensors of replicas --------------------------------------------------------------------------------------------
+
+namespace {
+
+void check_gatherable(const tensor& x) {
+  if (x.rank() == 0) throw invalid_argument_error{"scalars of shape () can't be gathered; reshape them to (1,)"};
+}
+
+}  // namespace
+
+namespace {
+
+/// Reduces tensors on whichever devices; they come back to theirs.
+void all_reduce_anywhere(communicator& group, std::span<tensor> values, reduce_op op,
+                         const communication_options& options, std::chrono::nanoseconds limit) {
+  std::vector<std::string> devices;
+  devices.reserve(values.size());
+  for (auto& each : values) {
+    devices.push_back(each.device());
+    each = each.copy_to(group.device());
+  }
+  all_reduce_packed(group, values, op, options, limit);
+  for (auto i = std::size_t{0}; i < values.size(); ++i) values[i] = values[i].copy_to(devices[i]);
+}
+
+}  // namespace
+
+duration strategy_state::collective_limit(const communication_options& options) const {
+  const auto limit = settings_.communication.merge(options).timeout;
+  return limit > duration::zero() ? limit : settings_.step_limit;
+}
+
+void strategy_state::all_reduce(std::span<tensor> values, reduce_op op, const communication_options& options) {
+  if (is_default()) return;
+  const auto& current = execution_context::current();
+  const auto chosen = settings_.communication.merge(options);
+  settings_.replicas->perform(*current.step, current.replica, collective_limit(options),
+                              [&](communicator& group, std::chrono::nanoseconds limit) {
+                                all_reduce_anywhere(group, values, op, chosen, limit);
+                              });
+}
+
+tensor strategy_state::all_gather(const tensor& value, int axis, const communication_options& options) {
+  check_gatherable(value);
+  if (is_default()) return value;
+  const auto& current = execution_context::current();
+  tensor result;
+  settings_.replicas->perform(
+      *current.step, current.replica, collective_limit(options),
+      [&](communicator& group, std::chrono::nanoseconds limit) { result = gather_uneven(group, value, axis, limit); });
+  return result;
+}
+
+indexed_slices strategy_state::all_reduce(reduce_op op, const indexed_slices& value,
+                                          const communication_options& options) {
+  if (is_default()) return value;
+  const auto& current = execution_context::current();
+  indexed_slices result;
+  settings_.replicas->perform(*current.step, current.replica, collective_limit(options),
+                              [&](communicator& group, std::chrono::nanoseconds limit) {
+                                result = troupe::all_reduce(group, value, op, limit);
+                              });
+  return result;
+}
+
+// --- tensors of all replicas ----------------------------------------------------------------------------------------
+
+namespace {
+
+/// Reductions over replicas that don't use the replicas' own communicators are done on the host.
+constexpr auto host = "CPU:0";
+
+void check_alike(std::span<const tensor> values) {
+  for (auto i = std::size_t{1}; i < values.size(); ++i) {
+    if (values[i].get_dtype() == values[0].get_dtype() && values[i].get_shape() == values[0].get_shape()) continue;
+    throw invalid_argument_error{fmt::format(
+        "replica {} has a {} of shape {}, but replica 0 a {} of shape {}; values that are reduced must be alike", i,
+        to_string(values[i].get_dtype()), values[i].get_shape().to_string(), to_string(values[0].get_dtype()),
+        values[0].get_shape().to_string())};
+  }
+}
+
+void accumulate(tensor& target, const tensor& x, reduce_op op) {
+  switch (op) {
+    case reduce_op::sum:
+    case reduce_op::mean:
+      return add_in_place(target, x);
+    case reduce_op::min:
+      return minimum_in_place(target, x);
+    case reduce_op::max:
+      return maximum_in_place(target, x);
+    case reduce_op::product:
+      return multiply_in_place(target, x);
+  }
+}
+
+/// Integers are added up for a mean in float64: their own type might overflow.
+tensor addend(const tensor& x, reduce_op op) {
+  return op == reduce_op::mean && !is_floating(x.get_dtype()) ? cast(x, dtype::float64) : x;
+}
+
+/// True division of a sum of addends of `type`: the mean of integers is float32.
+tensor divided(tensor sum, double count, dtype type) {
+  scale_in_place(sum, 1.0 / count);
+  return is_floating(type) ? sum : cast(sum, dtype::float32);
+}
+
+}  // namespace
+
+tensor strategy_state::reduce_over_processes(tensor local, reduce_op op) {
+  if (settings_.processes) settings_.processes->all_reduce(local, op, collective_limit({}));
+  return local;
+}
+
+tensor strategy_state::reduce(reduce_op op, std::span<const tensor> values) {
+  check_alike(values);
+  auto result = addend(values.front(), op);
+  for (const auto& each : values.subspan(1)) accumulate(result, addend(each, op), op);
+  result = reduce_over_processes(std::move(result), op == reduce_op::mean ? reduce_op::sum : op);
+  if (op != reduce_op::mean) return result;
+  return divided(std::move(result), settings_.num_replicas_in_sync, values.front().get_dtype());
+}
+
+tensor strategy_state::reduce(reduce_op op, std::span<const tensor> values, const reduction_axes& axes) {
+  if (op != reduce_op::sum && op != reduce_op::mean)
+    throw invalid_argument_error{
+        fmt::format("reduce with axes takes sum or mean, not {}; reduce over replicas without axes", to_string(op))};
+  auto total = tensor{};
+  auto count = 0.0;
+  for (const auto& each : values) {
+    auto part = reduce_sum(addend(each, op), axes);
+    count += static_cast<double>(each.element_count()) /
+             static_cast<double>(std::max<std::int64_t>(part.element_count(), 1));
+    if (&each == &values.front())
+      total = std::move(part);
+    else
+      add_in_place(total, part);
+  }
+  total = reduce_over_processes(std::move(total), reduce_op::sum);
+  if (op == reduce_op::sum) return total;
+  const auto elements = reduce_over_processes(tensor::scalar(count), reduce_op::sum);
+  return divided(std::move(total), elements.item<double>(), values.front().get_dtype());
+}
+
+tensor strategy_state::gather(std::span<const tensor> values, int axis) {
+  for (const auto& each : values) check_gatherable(each);
+  std::vector<tensor> parts;
+  parts.reserve(values.size());
+  for (const auto& each : values) parts.push_back(each.copy_to(host));
+  auto local = concatenate(parts, axis);
+  return settings_.processes ? gather_uneven(*settings_.processes, local, axis, collective_limit({})) : local;
+}
+
+tensor strategy_state::first(tensor value) {
+  if (settings_.processes) settings_.processes->broadcast(value, 0, collective_limit({}));
+  return value;
+}
+
+// --- variables ------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> strategy_state::variable_devices(bool one_per_replica) const {
+  if (one_per_replica) return settings_.worker_devices;
+  const auto* const chosen = colocation::current(this);
+  return chosen ? *chosen : settings_.parameter_devices;
+}
+
+void strategy_state::remember(const std::shared_ptr<variable_state>& variable) {
+  const std::scoped_lock lock{mutex_};
+  std::erase_if(variables_, [](const auto& each) { return each.expired(); });
+  for (const auto& each : variables_) {
+    const auto existing = each.lock();
+    if (existing && existing->name() == variable->name())
+      throw already_exists_error{
+          fmt::format("this strategy already has a variable \"{}\"; choose another name", variable->name())};
+  }
+  variables_.push_back(variable);
+}
+
+std::vector<std::shared_ptr<variable_state>> strategy_state::variables() const {
+  const std::scoped_lock lock{mutex_};
+  std::vector<std::shared_ptr<variable_state>> result;
+  for (const auto& each : variables_)
+    if (auto existing = each.lock()) result.push_back(std::move(existing));
+  return result;
+}
+
+}  // namespace troupe

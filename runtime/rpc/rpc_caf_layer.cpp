@@ -1,0 +1,135 @@
+#include <troupe/actors/rpc/internal/rpc_channel.hpp>
+#include <troupe/actors/rpc/internal/rpc_door.hpp>
+#include <troupe/runtime/cluster/middleman_dial.hpp>
+#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/rpc/rpc_layer.hpp>
+#include <troupe/runtime/rpc/rpc_system.hpp>
+#include <troupe/runtime/rpc/rpc_transport.hpp>
+
+#include <caf/io/middleman.hpp>
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+
+namespace troupe::rpc {
+
+namespace {
+
+// --- servers of this process ----------------------------------------------------------------------------------------
+
+/// CAF can't dial its own process: node ids tell processes apart, nothing else. So its servers are found here.
+class local_doors {
+ public:
+  static local_doors& instance() {
+    static local_doors all;
+    return all;
+  }
+
+  void add(std::uint16_t port, const door_actor& door) {
+    const std::scoped_lock lock{mutex_};
+    doors_[port] = caf::actor_cast<caf::weak_actor_ptr>(door);
+  }
+  void remove(std::uint16_t port) {
+    const std::scoped_lock lock{mutex_};
+    doors_.erase(port);
+  }
+  door_actor find(const std::string& host, std::uint16_t port) const {
+    if (!is_local_host(host)) return {};
+    const std::scoped_lock lock{mutex_};
+    const auto found = doors_.find(port);
+    if (found == doors_.end()) return {};
+    const auto alive = found->second.lock();
+    return alive ? caf::actor_cast<door_actor>(alive) : door_actor{};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::uint16_t, caf::weak_actor_ptr> doors_;
+};
+
+dialer_actor::behavior_type dialer(dialer_actor::pointer self) {
+  return {
+      [self](dial_atom, const std::string& host, std::uint16_t port) -> caf::result<door_actor> {
+        if (const auto door = local_doors::instance().find(host, port)) return door;
+        return dial_middleman<door_actor>(self, {host, port}, "RPC server of the layer \"caf\"");
+      },
+  };
+}
+
+// --- the two ends ---------------------------------------------------------------------------------------------------
+
+class caf_listener : public listener {
+ public:
+  explicit caf_listener(const listener_options& options)
+      : system_(*options.system),
+        door_(system_.spawn(door, door_options{.methods = options.methods->describe(),
+                                               .executors = options.executors,
+                                               .bounds = options.bounds,
+                                               .silence = options.silence})) {
+    const auto listen = listen_address(options.address.host);
+    const auto published = system_.middleman().publish(door_, options.address.port, listen.c_str(), true);
+    if (!published) {
+      caf::anon_send_exit(door_, caf::exit_reason::user_shutdown);
+      throw unavailable_error{fmt::format("an RPC server can't listen on {}: {}; is another process using the port?",
+                                          troupe::to_string(options.address), system_.render(published.error()))};
+    }
+    port_ = *published;
+    local_doors::instance().add(port_, door_);
+  }
+
+  ~caf_listener() override {
+    local_doors::instance().remove(port_);
+    system_.middleman().unpublish(door_, port_);
+    stop_actors(system_, {caf::actor_cast<caf::actor>(std::exchange(door_, nullptr))}, std::chrono::seconds{1});
+  }
+
+  std::uint16_t port() const override { return port_; }
+
+ private:
+  caf::actor_system& system_;
+  door_actor door_;
+  std::uint16_t port_ = 0;
+};
+
+/// What a channel needs for as long as it lives: the bases of an object end last.
+struct channel_environment {
+  std::shared_ptr<caf::actor_system> system;
+  std::shared_ptr<bulk_transport> bulk;
+};
+
+class networked_channel : private channel_environment, public caf_channel {
+ public:
+  networked_channel(channel_environment environment, dialer_actor dials, const channel_options& options)
+      : channel_environment(std::move(environment)),
+        caf_channel(*system, {.dialer = dials,
+                              .host = options.address.host,
+                              .port = options.address.port,
+                              .client_name = options.client_name,
+                              .bounds = options.bounds,
+                              .silence = options.silence}),
+        dialer_(std::move(dials)) {}
+  ~networked_channel() override {
+    close();
+    caf::anon_send_exit(std::exchange(dialer_, nullptr), caf::exit_reason::user_shutdown);
+  }
+
+ private:
+  dialer_actor dialer_;
+};
+
+}  // namespace
+
+std::unique_ptr<listener> listen_caf(const listener_options& options) {
+  return std::make_unique<caf_listener>(options);
+}
+
+std::shared_ptr<channel> connect_caf(std::shared_ptr<caf::actor_system> system, const channel_options& options) {
+  const system_scope scope;
+  auto dials = system->spawn(dialer);
+  channel_environment environment{std::move(system), transport_towards(options.address)};
+  return std::make_shared<networked_channel>(std::move(environment), std::move(dials), options);
+}
+
+}  // namespace troupe::rpc

@@ -1,0 +1,80 @@
+#include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/runtime/rpc/rpc_system.hpp>
+#include <troupe/runtime/system_config.hpp>
+
+#include <caf/logger.hpp>
+#include <fmt/format.h>
+
+#include <array>
+#include <mutex>
+
+namespace troupe::rpc {
+
+namespace {
+
+struct owned_system {
+  explicit owned_system(bool networked) : config(std::make_unique<system_config>(networked)) {
+    system = std::make_unique<caf::actor_system>(*config);
+  }
+  ~owned_system() {
+    if (!abandoned) return;
+    // Its threads go on using both.
+    static_cast<void>(system.release());
+    static_cast<void>(config.release());
+  }
+  owned_system(const owned_system&) = delete;
+
+  std::unique_ptr<system_config> config;
+  std::unique_ptr<caf::actor_system> system;
+  bool abandoned = false;
+};
+
+struct shared_systems {
+  std::mutex mutex;
+  std::array<std::weak_ptr<owned_system>, 2> by_kind;
+};
+
+shared_systems& shared() {
+  static shared_systems instance;
+  return instance;
+}
+
+}  // namespace
+
+void check_networked(const caf::actor_system& system, const char* what) {
+  if (!system.has_middleman())
+    throw failed_precondition_error{
+        fmt::format("an RPC {} needs CAF's middleman: call load<caf::io::middleman>() in the constructor of the actor "
+                    "system's config",
+                    what)};
+}
+
+system_scope::~system_scope() {
+  // A fiber's thread goes back to the system of the fiber's actor.
+  auto* const host = fiber_host::current();
+  caf::logger::set_current_actor_system(host != nullptr ? &host->clock().self()->home_system() : nullptr);
+}
+
+std::shared_ptr<caf::actor_system> shared_system(bool networked) {
+  const system_scope scope;
+  auto& all = shared();
+  const std::scoped_lock lock{all.mutex};
+  auto& slot = all.by_kind[networked ? 1 : 0];
+  auto owner = slot.lock();
+  if (!owner) slot = owner = std::make_shared<owned_system>(networked);
+  return {owner, owner->system.get()};
+}
+
+void abandon(const caf::actor_system& system) {
+  auto& all = shared();
+  const std::scoped_lock lock{all.mutex};
+  for (auto& slot : all.by_kind) {
+    const auto owner = slot.lock();
+    if (!owner || owner->system.get() != &system) continue;
+    owner->abandoned = true;
+    slot.reset();
+  }
+}
+
+}  // namespace troupe::rpc

@@ -1,0 +1,26 @@
+// How large tensors of remote procedure calls travel: over the process's bulk transport, which this provides in
+// programs that are no member of a cluster and so have none.
+//
+// Both sides send tensors by offering them, and the receiver connects to the sender. So a client's machine must be
+// reachable by the server, at the address from which it reaches the server. Where it is not (behind a router that
+// translates addresses), calls with tensors of 64 KiB and more end with `unavailable`.
+#pragma once
+
+#include <troupe/actors/messages/task.hpp>
+#include <troupe/actors/values/bulk.hpp>
+
+#include <memory>
+#include <string>
+
+namespace troupe::rpc {
+
+/// True for names and addresses of the loopback device and for this machine's wildcards.
+bool is_local_host(const std::string& host);
+
+/// The transport of a client of the server there: the process's own if it has one. It is uninstalled with its last
+/// user.
+std::shared_ptr<bulk_transport> transport_towards(const task_address& server);
+/// The transport of a server that listens there.
+std::shared_ptr<bulk_transport> transport_at(const task_address& listening);
+
+}  // namespace troupe::rpc

@@ -1,0 +1,89 @@
+// What a simulation is made of: the nodes, the network between them, and the seeded choice of what happens next.
+//
+// A step is one message of one actor or broker, one timeout, or one arrival, drawn from all that could happen now. Time
+// stands still while anything can happen, then moves to the next timeout or arrival.
+#pragma once
+
+#include <troupe/runtime/simulation.hpp>
+#include <troupe/runtime/simulation/simulated_network.hpp>
+
+#include <map>
+#include <random>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+inline const task_id chief_task{"chief", 0};
+
+/// Where CAF's testing clock begins; it keeps zero for itself.
+inline constexpr time_point simulation_beginning{duration{1}};
+
+/// Starts of processes in one simulation: CAF tells the nodes inside one process apart by one byte.
+inline constexpr std::size_t processes_max = 250;
+
+struct simulation::implementation {
+  /// The chief's own actors.
+  struct chief_actors {
+    std::shared_ptr<submission_queue> queue;
+    dialer_actor dialer;
+    event_bus_actor events;
+    client_actor client;
+    coordinator_actor coordinator;
+    membership_actor membership;
+  };
+
+  /// Something that could happen next.
+  struct possibility {
+    enum class kind { job, broker, timeout, arrival };
+    kind what = kind::job;
+    simulated_node* node = nullptr;
+    std::size_t place = 0;
+    simulated_network::arrival where{};
+  };
+
+  explicit implementation(const simulation_options& chosen)
+      : options(chosen), random(chosen.seed), network(random, chosen.latency_min, chosen.latency_max) {}
+
+  /// @throws invalid_argument_error
+  void check_known(const task_id& task) const;
+  /// @throws also failed_precondition_error when it does not run.
+  simulated_node& node(const task_id& task);
+  chief_actors& running_chief();
+  void start(const task_id& task);
+  void start_chief(simulated_node& node);
+  void start_member(simulated_node& node);
+  void stop(const task_id& task);
+  duration elapsed() const { return now - simulation_beginning; }
+  void note(const std::string& line);
+  void take_event(const event& what);
+
+  bool step_now();
+  bool take(const possibility& chosen);
+  void add_possibilities();
+  bool end_process();
+  time_point next_time() const;
+  void set_time(time_point to);
+
+  const simulation_options options;
+  std::mt19937_64 random;
+  simulated_network network;
+  time_point now = simulation_beginning;
+  std::map<task_id, task_address> addresses;
+  std::map<task_id, std::unique_ptr<simulated_node>> nodes;
+  chief_actors chief;
+  /// Processes that were told to end, and when they do.
+  std::vector<std::pair<time_point, task_id>> ending;
+  std::map<task_id, member_end> ends;
+  std::map<task_id, bool> present;
+  std::vector<occurrence> occurrences;
+  std::vector<std::string> trace;
+  std::vector<possibility> possible;
+  std::vector<simulated_network::arrival> arrivals;
+  std::uint64_t steps = 0;
+  std::size_t steps_of_instant = 0;
+  std::size_t processes = 0;
+  resource_id last_resource = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,123 @@
+// The chief's program in a simulation: closures, variables and questions, none of which blocks.
+#include <troupe/runtime/simulation/simulation_implementation.hpp>
+
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+namespace troupe {
+
+namespace {
+
+/// For questions that the kit asks on its own behalf.
+constexpr duration question_limit = std::chrono::seconds{10};
+
+auto milliseconds(duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d).count(); }
+
+template <class T>
+T await(simulation& self, const eventual<T>& answer, const std::string& what) {
+  if (!self.run_until([&] { return answer.ended(); }, question_limit + question_limit))
+    throw deadline_exceeded_error{what + " got no answer: the chief is frozen"};
+  if (!answer.problem().ok()) throw_status(answer.problem().wrap(what));
+  return *answer;
+}
+
+}  // namespace
+
+void sleep_in_closure(duration by) {
+  auto* const host = fiber_host::current();
+  if (host == nullptr) throw failed_precondition_error{"sleep_in_closure() is for closures: no closure runs here"};
+  const auto point = wait_point::make();
+  const auto timer = host->clock().after(by, [point] { point->complete(); });
+  try {
+    point->wait_until(never, "the end of a sleep");
+  } catch (...) {
+    host->clock().cancel(timer);
+    throw;
+  }
+}
+
+// --- closures -------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<closure> simulation::enqueue(detail::packed_closure packed, schedule_options options) {
+  const auto& chief = implementation_->running_chief();
+  // A full queue is an error at once: a thread that waited here would wait for itself.
+  options.queue_limit = duration::zero();
+  auto scheduled = std::make_shared<closure>(std::move(packed.function), std::move(packed.arguments),
+                                             std::move(packed.inputs), options);
+  if (chief.queue->push(scheduled)) caf::anon_send(chief.coordinator, submit_atom_v);
+  return scheduled;
+}
+
+void simulation::run_until_ended(const closure& scheduled, duration limit) {
+  if (!run_until([&] { return scheduled.ended(); }, limit))
+    throw deadline_exceeded_error{fmt::format("the remote value of {} was not ready within {} ms of virtual time",
+                                              to_string(scheduled.function), milliseconds(limit))};
+}
+
+std::shared_ptr<per_worker_resource> simulation::create_resource(detail::packed_closure packed) {
+  if (!packed.inputs.empty())
+    throw invalid_argument_error{
+        "a per-worker value can't be built from remote or per-worker values: fetch them first"};
+  const auto id = ++implementation_->last_resource;
+  const auto made = ask<caf::ok_atom>(
+      coordinator(), question_limit, resource_atom_v,
+      wire<closure_order>{
+          {.builds = id, .function = std::move(packed.function), .arguments = std::move(packed.arguments)}});
+  await(*this, made, "making a per-worker value");
+  return std::make_shared<per_worker_resource>(id, coordinator());
+}
+
+bool simulation::error_pending() const { return implementation_->running_chief().queue->error_pending; }
+
+eventual<caf::ok_atom> simulation::join() {
+  return ask<caf::ok_atom>(coordinator(), std::chrono::hours{24}, drained_atom_v);
+}
+
+eventual<bool> simulation::done() { return ask<bool>(coordinator(), std::chrono::hours{24}, idle_atom_v); }
+
+eventual<caf::ok_atom> simulation::retire(const status& why) {
+  return ask<caf::ok_atom>(membership(), std::chrono::minutes{1}, retire_atom_v, wire<status>{why});
+}
+
+member_actor simulation::reach(const task_id& task) {
+  const auto& address = implementation_->node(task).address();
+  const auto& dialer = implementation_->running_chief().dialer;
+  return await(*this, ask<member_actor>(dialer, question_limit, dial_atom_v, address.host, address.port),
+               "dialling " + to_string(task));
+}
+
+// --- variables ------------------------------------------------------------------------------------------------------
+
+tensor_variable simulation::make_variable(std::string name, const tensor& initial, int server) {
+  const task_id task{"ps", server};
+  const auto incarnation = implementation_->node(task).who().incarnation;
+  const auto what = fmt::format("making variable \"{}\" on {}", name, to_string(task));
+  const auto door = reach(task);
+  const auto handle = await(*this, ask<parameter_server_actor>(door, question_limit, server_atom_v), what);
+  const auto number =
+      await(*this, ask<std::uint64_t>(handle, question_limit, create_atom_v, wire<shard_order>{{name, initial, {}, 0}}),
+            what);
+  auto record = std::make_shared<variable_record>(std::move(name), initial.get_dtype(), initial.get_shape());
+  const auto rows = initial.rank() == 0 ? 1 : initial.get_shape()[0];
+  record->set_shards({{{server, incarnation, number}, 0, rows}});
+  return {std::move(record), client()};
+}
+
+std::shared_ptr<operation_group> simulation::start(planned_operation plan, duration limit) {
+  auto group = std::make_shared<operation_group>(std::move(plan.requests), limit);
+  caf::anon_send(client(), perform_atom_v, group);
+  return group;
+}
+
+tensor simulation::read(const tensor_variable& from, duration limit) {
+  const auto plan = from.plan_read();
+  const auto group = start(plan, limit);
+  if (!run_until([&] { return group->missing == 0; }, limit + question_limit))
+    throw deadline_exceeded_error{
+        fmt::format("reading variable \"{}\" got no answer: the chief is frozen", from.name())};
+  for (const auto& outcome : group->outcomes)
+    if (!outcome.ended.ok()) throw_status(outcome.ended);
+  return plan.combine(group->outcomes);
+}
+
+}  // namespace troupe

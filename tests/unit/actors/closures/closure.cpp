@@ -1,0 +1,179 @@
+#include <troupe/actors/closures/closure.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <latch>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using namespace troupe;
+
+BOOST_AUTO_TEST_SUITE(closure_suite)
+
+namespace {
+
+/// Far beyond what any test takes: a wait that ends by this limit is an error.
+constexpr duration long_enough = 1min;
+
+std::shared_ptr<closure> new_closure() {
+  return std::make_shared<closure>(function_id{}, value::of(1), std::vector<closure_input>{{nullptr, 7}},
+                                   schedule_options{});
+}
+
+const status stop{status_code::cancelled, "stop"};
+const status failure{status_code::internal, "broken"};
+
+/// Lets others run for a while, so that a race is met at another point each time; no test relies on how long it takes.
+void yield_for(duration time) {
+  const auto until = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(a_closure)
+
+BOOST_AUTO_TEST_CASE(has_an_end_that_says_how_it_ended) {
+  const auto open = new_closure();
+  BOOST_TEST(!open->ended());
+  BOOST_TEST((open->state() == closure::readiness::not_ready));
+
+  const auto done = new_closure();
+  done->finish({}, value::of(5));
+  BOOST_TEST((done->state() == closure::readiness::ready));
+  BOOST_TEST(done->end_status().ok());
+  BOOST_TEST(*done->result().get<int>() == 5);
+
+  const auto failed = new_closure();
+  failed->finish(failure);
+  BOOST_TEST((failed->state() == closure::readiness::ready));
+  BOOST_TEST((failed->end_status() == failure));
+
+  const auto cancelled = new_closure();
+  cancelled->finish(stop);
+  BOOST_TEST((cancelled->state() == closure::readiness::aborted));
+}
+
+// C-1
+BOOST_AUTO_TEST_CASE(ends_once) {
+  const auto x = new_closure();
+  BOOST_TEST(x->finish({}, value::of(5)));
+  BOOST_TEST(!x->finish(stop));
+  BOOST_TEST(!x->finish({}, value::of(6)));
+  BOOST_TEST((x->state() == closure::readiness::ready));
+  BOOST_TEST(*x->result().get<int>() == 5);
+}
+
+BOOST_AUTO_TEST_CASE(lets_its_arguments_go_when_it_ends) {
+  const auto argument = std::make_shared<int>(1);
+  const auto producer = new_closure();
+  closure x{function_id{}, value::of(argument), {{producer, 0}}, {}};
+  BOOST_TEST(argument.use_count() == 2);
+  x.finish(failure);
+  BOOST_TEST(argument.use_count() == 1);
+  BOOST_TEST(producer.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(is_waited_for_no_longer_than_asked) {
+  const auto x = new_closure();
+  BOOST_TEST(!x->wait_for(0s));
+  BOOST_TEST(!x->wait_for(-1s));
+  BOOST_TEST(!x->wait_for(1ms));
+  x->finish({});
+  BOOST_TEST(x->wait_for(0s));
+  BOOST_TEST(x->wait_for(-1s));
+}
+
+BOOST_AUTO_TEST_CASE(wakes_every_thread_that_waits_for_it) {
+  for (auto round = 0; round < 50; ++round) {
+    const auto x = new_closure();
+    std::latch started{4};
+    std::atomic<int> saw_result{0};
+    std::vector<std::thread> waiting;
+    for (auto i = 0; i < 4; ++i) {
+      waiting.emplace_back([&] {
+        started.count_down();
+        if (x->wait_for(long_enough) && *x->result().get<int>() == 5) ++saw_result;
+      });
+    }
+    started.wait();
+    yield_for(round * 10us);
+    x->finish({}, value::of(5));
+    for (auto& thread : waiting) thread.join();
+    BOOST_TEST(saw_result == 4);
+  }
+}
+
+// Both ends meet at each distance from each other: while the waiter looks, goes to sleep, and sleeps.
+BOOST_AUTO_TEST_CASE(never_ends_unnoticed) {
+  constexpr auto rounds = 3000;
+  std::atomic<closure*> current{nullptr};
+  std::atomic<int> waits{0};
+  std::atomic<int> noticed{0};
+  std::thread waiting{[&] {
+    for (auto round = 0; round < rounds; ++round) {
+      closure* mine = nullptr;
+      while ((mine = current.exchange(nullptr)) == nullptr) std::this_thread::yield();
+      if (mine->wait_for(round % 2 == 0 ? long_enough : duration::max())) ++noticed;
+      ++waits;
+    }
+  }};
+  for (auto round = 0; round < rounds; ++round) {
+    const auto x = new_closure();
+    current = x.get();
+    yield_for(std::chrono::nanoseconds{round * 37 % 100'000});
+    x->finish({});
+    while (waits <= round) std::this_thread::yield();
+  }
+  waiting.join();
+  BOOST_TEST(noticed == rounds);
+}
+
+BOOST_AUTO_TEST_CASE(calls_each_observer_once_after_its_end) {
+  const auto x = new_closure();
+  std::string order;
+  x->on_end([&] {
+    BOOST_TEST(x->ended());
+    order += "a";
+  });
+  x->on_end([&] { order += "b"; });
+  BOOST_TEST(order == "");
+  x->finish({});
+  BOOST_TEST(order == "ab");
+  x->on_end([&] { order += "c"; });
+  BOOST_TEST(order == "abc");
+  x->finish(stop);
+  BOOST_TEST(order == "abc");
+}
+
+BOOST_AUTO_TEST_CASE(calls_an_observer_once_that_comes_while_it_ends) {
+  for (auto round = 0; round < 2000; ++round) {
+    const auto x = new_closure();
+    std::atomic<int> calls{0};
+    std::atomic<bool> go{false};
+    std::thread observing{[&] {
+      while (!go) continue;
+      x->on_end([&] { calls += x->ended() ? 1 : 100; });
+    }};
+    go = true;
+    for (auto spin = 0; spin < round % 200; ++spin) std::atomic_signal_fence(std::memory_order_seq_cst);
+    x->finish({});
+    observing.join();
+    BOOST_REQUIRE(calls == 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(may_be_given_another_observer_by_an_observer) {
+  const auto x = new_closure();
+  auto calls = 0;
+  x->on_end([&] { x->on_end([&] { ++calls; }); });
+  x->finish({});
+  BOOST_TEST(calls == 1);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE_END()

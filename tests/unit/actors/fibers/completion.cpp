@@ -1,0 +1,119 @@
+// Threads and fibers wait for the same thing, each in its own way; completion.hpp.
+#include "fiber_actor.hpp"
+
+#include <troupe/actors/fibers/completion.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+using namespace std::chrono_literals;
+
+namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(completion_suite)
+
+namespace {
+
+/// How a wait ended: "completed", or the message of what it threw.
+std::string wait_and_tell(completion& event, time_point deadline) {
+  try {
+    event.wait_until(deadline, "the event");
+    return "completed";
+  } catch (const error& thrown) {
+    return thrown.what();
+  }
+}
+
+const std::string late = "deadline_exceeded: the deadline passed while waiting for the event";
+
+BOOST_AUTO_TEST_CASE(a_completion_that_is_set_lets_everybody_pass_at_once_and_stays_set) {
+  completion event;
+  BOOST_TEST(!event.is_set());
+  event.set();
+  event.set();
+  BOOST_TEST(event.is_set());
+  // Even long after the deadline.
+  BOOST_TEST(wait_and_tell(event, time_point{}) == "completed");
+}
+
+BOOST_AUTO_TEST_CASE(threads_that_wait_are_woken) {
+  completion event;
+  std::vector<std::jthread> waiting;
+  for (auto i = 0; i < 4; ++i)
+    waiting.emplace_back(
+        [&] { BOOST_TEST(wait_and_tell(event, std::chrono::steady_clock::now() + 1h) == "completed"); });
+  event.set();
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_that_wakes_may_destroy_the_completion) {
+  for (auto round = 0; round < 500; ++round) {
+    auto event = std::make_unique<completion>();
+    std::jthread setting{[which = event.get()] { which->set(); }};
+    event->wait_until(std::chrono::steady_clock::now() + 1h, "the event");
+    event.reset();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_gives_up_at_the_deadline) {
+  completion event;
+  BOOST_TEST(wait_and_tell(event, std::chrono::steady_clock::now() + 1ms) == late);
+  event.set();
+  BOOST_TEST(wait_and_tell(event, std::chrono::steady_clock::now()) == "completed");
+}
+
+struct world : simulated_world {
+  completion event;
+  fiber_actor actor{*this};
+  std::optional<std::string> first;
+  std::optional<std::string> second;
+
+  void start(std::uint64_t key, std::optional<std::string>& told, time_point deadline) {
+    actor.start(key, [&, deadline] { told = wait_and_tell(event, deadline); });
+  }
+};
+
+BOOST_FIXTURE_TEST_CASE(fibers_that_wait_leave_their_actor_free_and_are_resumed_in_it, world) {
+  start(1, first, now() + 1h);
+  start(2, second, never);
+  BOOST_TEST((!first && !second));
+  std::jthread{[&] { event.set(); }}.join();
+  run();
+  BOOST_TEST((first == "completed" && second == "completed"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_fiber_gives_up_at_its_own_deadline_in_the_actors_time, world) {
+  start(1, first, now() + 1s);
+  start(2, second, now() + 2s);
+  advance(1s);
+  BOOST_TEST((first == late));
+  BOOST_TEST(!second);
+  event.set();
+  run();
+  BOOST_TEST((second == "completed"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_fiber_that_is_cancelled_stops_waiting, world) {
+  start(1, first, never);
+  actor.act([&] { actor.fibers().cancel(1, stop); });
+  BOOST_TEST((first == "cancelled: stop"));
+  event.set();
+  run();
+}
+
+BOOST_FIXTURE_TEST_CASE(a_completion_may_be_set_after_the_actor_that_waited_has_ended, world) {
+  start(1, first, never);
+  actor.end();
+  BOOST_TEST(first.has_value());
+  event.set();
+  run();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace troupe

@@ -1,0 +1,236 @@
+#include "bulk_peers.hpp"
+
+#include <troupe/runtime/bulk/bulk_offers.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace bulk_test;
+
+BOOST_AUTO_TEST_SUITE(tcp_bulk_suite)
+
+BOOST_AUTO_TEST_CASE(bytes_of_every_size_arrive_unchanged) {
+  tcp_bulk sender;
+  tcp_bulk receiver;
+  for (const auto size : {std::size_t{0}, std::size_t{1}, std::size_t{64} << 10, (std::size_t{64} << 20) + 3}) {
+    const auto ticket = sender.offer(patterned(size), patience);
+    BOOST_TEST(ticket.size_bytes == size);
+    auto open = fetch(receiver, ticket);
+    const auto ended = open.outcome();
+    BOOST_TEST(ended.ok(), size << " bytes: " << ended.render());
+    BOOST_TEST(is_patterned(open.destination));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_process_fetches_its_own_offer) {
+  tcp_bulk transport;
+  auto open = fetch(transport, transport.offer(patterned(5000), patience));
+  BOOST_TEST(open.outcome().ok());
+  BOOST_TEST(is_patterned(open.destination));
+}
+
+BOOST_AUTO_TEST_CASE(bytes_arrive_from_another_process) {
+  const auto size = std::size_t{4} << 20;
+  std::unique_ptr<tcp_bulk> sender;
+  child other{[&] {
+    sender = std::make_unique<tcp_bulk>();
+    return sender->offer(patterned(size), patience);
+  }};
+  tcp_bulk receiver;
+  auto open = fetch(receiver, other.ticket(size));
+  const auto ended = open.outcome();
+  BOOST_TEST(ended.ok(), ended.render());
+  BOOST_TEST(is_patterned(open.destination));
+}
+
+BOOST_AUTO_TEST_CASE(many_fetches_run_side_by_side_from_many_threads) {
+  tcp_bulk sender;
+  tcp_bulk receiver;
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (auto i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      std::vector<open_fetch> open;
+      for (auto j = 0; j < 25; ++j)
+        open.push_back(fetch(receiver, sender.offer(patterned(static_cast<std::size_t>(j * 7919 + i)), patience)));
+      for (auto& each : open)
+        if (each.outcome().ok() && is_patterned(each.destination)) ++right;
+    });
+  for (auto& thread : threads) thread.join();
+  BOOST_TEST(right == 100);
+}
+
+BOOST_AUTO_TEST_CASE(an_offer_is_fetched_once) {
+  tcp_bulk sender;
+  tcp_bulk receiver;
+  const auto ticket = sender.offer(patterned(100), patience);
+  BOOST_TEST(fetch(receiver, ticket).outcome().ok());
+  const auto again = fetch(receiver, ticket).outcome();
+  BOOST_TEST(again.code() == status_code::not_found);
+  BOOST_TEST(again.message().find("127.0.0.1:") != std::string::npos, again.message());
+}
+
+BOOST_AUTO_TEST_CASE(an_offer_that_nobody_fetches_is_dropped_when_its_time_is_up) {
+  tcp_bulk sender;
+  tcp_bulk receiver;
+  watched_memory memory{1000};
+  const auto lasting = sender.offer(patterned(10), patience);
+  const auto ticket = sender.offer(memory.share(), 1ms);
+  BOOST_TEST(memory.is_released_in_time());
+  BOOST_TEST(fetch(receiver, ticket).outcome().code() == status_code::not_found);
+  BOOST_TEST(fetch(receiver, lasting).outcome().ok());
+}
+
+BOOST_AUTO_TEST_CASE(an_offer_is_not_handed_out_after_its_time_even_when_it_was_not_dropped_yet) {
+  troupe::bulk_offers offers{10, 1000};
+  const auto late = offers.add(patterned(10), troupe::bulk_clock::now());
+  const auto lasting = offers.add(patterned(10), troupe::bulk_clock::now() + patience);
+  BOOST_TEST((offers.take(late, 10).answer == troupe::bulk_answer::not_found));
+  BOOST_TEST((offers.take(lasting, 11).answer == troupe::bulk_answer::other_size));
+  BOOST_TEST((offers.take(lasting, 10).answer == troupe::bulk_answer::found));
+  BOOST_TEST(!offers.expire().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_fetched_offer_is_released_by_the_sender) {
+  // Neither end closes the connection meanwhile, which would release the memory as well.
+  tcp_bulk sender{{.stall_limit = 1h}};
+  tcp_bulk receiver{{.stall_limit = 1h}};
+  watched_memory memory{1000};
+  BOOST_TEST(fetch(receiver, sender.offer(memory.share(), patience)).outcome().ok());
+  BOOST_TEST(memory.is_released_in_time());
+}
+
+BOOST_AUTO_TEST_CASE(offers_over_the_limits_tell_their_receiver) {
+  tcp_bulk receiver;
+  {
+    tcp_bulk sender{{.offers_max = 1}};
+    const auto first = sender.offer(patterned(1), patience);
+    const auto second = fetch(receiver, sender.offer(patterned(1), patience)).outcome();
+    BOOST_TEST(second.code() == status_code::resource_exhausted);
+    BOOST_TEST(second.message().find("offers_max") != std::string::npos, second.message());
+    BOOST_TEST(fetch(receiver, first).outcome().ok());
+    BOOST_TEST(fetch(receiver, sender.offer(patterned(1), patience)).outcome().ok());
+  }
+  tcp_bulk sender{{.offered_bytes_max = 1000}};
+  const auto content = patterned(1000);
+  const auto first = sender.offer(content, patience);
+  const auto shared = sender.offer(content, patience);
+  BOOST_TEST(fetch(receiver, sender.offer(patterned(1), patience)).outcome().code() == status_code::resource_exhausted);
+  BOOST_TEST(fetch(receiver, first).outcome().ok());
+  BOOST_TEST(fetch(receiver, shared).outcome().ok());
+  BOOST_TEST(fetch(receiver, sender.offer(patterned(1000), patience)).outcome().ok());
+}
+
+BOOST_AUTO_TEST_CASE(an_offer_without_a_port_or_without_host_memory_tells_its_receiver) {
+  tcp_bulk first;
+  tcp_bulk receiver;
+  const auto taken = bulk_endpoint::parse(first.offer(patterned(1), patience).endpoint).port;
+  tcp_bulk second{{.port = taken}};
+  const auto in_use = fetch(receiver, second.offer(patterned(1), patience)).outcome();
+  BOOST_TEST(in_use.code() == status_code::already_exists);
+  BOOST_TEST(in_use.message().find(std::to_string(taken)) != std::string::npos, in_use.message());
+
+  tcp_bulk elsewhere{{.listen_host = "192.0.2.1"}};
+  BOOST_TEST(fetch(receiver, elsewhere.offer(patterned(1), patience)).outcome().code() ==
+             status_code::invalid_argument);
+
+  static const std::byte far_away{};
+  const auto on_gpu = first.offer(buffer::adopt(nullptr, &far_away, 1, "GPU:0"), patience);
+  BOOST_TEST(fetch(receiver, on_gpu).outcome().code() == status_code::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(options_that_cannot_work_are_refused) {
+  BOOST_CHECK_THROW(tcp_bulk{{.listen_host = ""}}, troupe::invalid_argument_error);
+  BOOST_CHECK_THROW(tcp_bulk{{.listen_host = "0.0.0.0"}}, troupe::invalid_argument_error);
+  BOOST_CHECK_THROW(tcp_bulk{{.connections_per_peer = 0}}, troupe::invalid_argument_error);
+  BOOST_CHECK_THROW(tcp_bulk{{.served_connections_max = 0}}, troupe::invalid_argument_error);
+  BOOST_CHECK_THROW(tcp_bulk{{.stall_limit = 0s}}, troupe::invalid_argument_error);
+  BOOST_CHECK_NO_THROW((tcp_bulk{{.listen_host = "0.0.0.0", .advertised_host = "localhost"}}));
+}
+
+BOOST_AUTO_TEST_CASE(a_host_given_by_name_is_resolved) {
+  tcp_bulk sender{{.advertised_host = "localhost"}};
+  tcp_bulk receiver;
+  auto open = fetch(receiver, sender.offer(patterned(10), patience));
+  const auto ended = open.outcome();
+  BOOST_TEST(ended.ok(), ended.render());
+  BOOST_TEST(is_patterned(open.destination));
+  auto unknown = bulk_endpoint{"no such host", 1, {}};
+  const auto lost = fetch(receiver, {unknown.to_string(), 1, 1}).outcome();
+  BOOST_TEST(lost.code() == status_code::unavailable);
+  BOOST_TEST(lost.message().find("no such host") != std::string::npos, lost.message());
+}
+
+BOOST_AUTO_TEST_CASE(endpoints_read_back_as_written_and_malformed_ones_are_refused) {
+  auto endpoint = bulk_endpoint{"fe80::1", 65535, {}};
+  endpoint.secret[0] = std::byte{0xa5};
+  const auto read = bulk_endpoint::parse(endpoint.to_string());
+  BOOST_TEST(read.host == "fe80::1");
+  BOOST_TEST(read.port == 65535);
+  BOOST_TEST((read.secret == endpoint.secret));
+  BOOST_TEST(read.address() == "[fe80::1]:65535");
+
+  tcp_bulk receiver;
+  const auto secret = std::string(32, '0');
+  const std::vector<std::string> malformed{"",
+                                           "host:1",
+                                           "host/" + secret,
+                                           ":1/" + secret,
+                                           "host:65536/" + secret,
+                                           "host:-1/" + secret,
+                                           "host:1/" + secret + "0",
+                                           "host:1/" + std::string(32, 'x')};
+  for (const auto& text : malformed)
+    BOOST_TEST(fetch(receiver, {text, 1, 1}).outcome().code() == status_code::invalid_argument, text);
+  for (const auto& text : {"refused:", "refused:0:fine", "refused:99:x", "refused:x:y"})
+    BOOST_TEST(fetch(receiver, {text, 1, 1}).outcome().code() == status_code::data_loss, text);
+}
+
+BOOST_AUTO_TEST_CASE(a_destination_of_another_size_is_refused) {
+  tcp_bulk transport;
+  const auto ticket = transport.offer(patterned(10), patience);
+  std::array<std::byte, 9> destination;
+  status ended;
+  transport.fetch(ticket, destination, patience, [&](status how) { ended = std::move(how); });
+  BOOST_TEST(ended.code() == status_code::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(a_limit_that_is_over_already_or_endless_is_kept) {
+  tcp_bulk sender;
+  tcp_bulk receiver;
+  false_peer peer{{[](plain_socket& socket) { socket.is_closed_by_peer(); }}};
+  BOOST_TEST(fetch(receiver, peer.ticket(1), 0s).outcome().code() == status_code::deadline_exceeded);
+  BOOST_TEST(fetch(receiver, peer.ticket(1), std::chrono::nanoseconds::min()).outcome().code() ==
+             status_code::deadline_exceeded);
+  plain_socket::connect_to(peer.ticket(1));
+  const auto endless = std::chrono::nanoseconds::max();
+  BOOST_TEST(fetch(receiver, sender.offer(patterned(1), endless), endless).outcome().ok());
+}
+
+BOOST_AUTO_TEST_CASE(done_may_fetch_again) {
+  tcp_bulk sender;
+  tcp_bulk receiver;
+  const auto second = sender.offer(patterned(20), patience);
+  std::promise<status> promise;
+  auto destination = buffer::allocate(20);
+  auto first_destination = buffer::allocate(10);
+  receiver.fetch(sender.offer(patterned(10), patience), {first_destination.mutable_data(), 10}, patience,
+                 [&](const status&) {
+                   receiver.fetch(second, {destination.mutable_data(), 20}, patience,
+                                  [&](status ended) { promise.set_value(std::move(ended)); });
+                 });
+  auto ended = promise.get_future();
+  BOOST_REQUIRE((ended.wait_for(patience) == std::future_status::ready));
+  BOOST_TEST(ended.get().ok());
+  BOOST_TEST(is_patterned(destination));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

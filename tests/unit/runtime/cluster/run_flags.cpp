@@ -1,0 +1,106 @@
+#include <troupe/runtime/run.hpp>
+
+#include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+BOOST_AUTO_TEST_SUITE(run_flags_suite)
+
+namespace {
+
+/// What `run` made of a command line: the exit code, and what the program saw if it ran.
+struct outcome {
+  int code = 0;
+  bool ran = false;
+  int workers = 0;
+  int servers = 0;
+  std::vector<std::string> arguments;
+};
+
+outcome run_with(std::vector<std::string> arguments, int program_code = 0) {
+  arguments.insert(arguments.begin(), "program");
+  std::vector<char*> argv;
+  for (auto& argument : arguments) argv.push_back(argument.data());
+  outcome result;
+  result.code = troupe::run(static_cast<int>(argv.size()), argv.data(),
+                            std::function<int(troupe::cluster&)>{[&](troupe::cluster& here) {
+                              result.ran = true;
+                              result.workers = here.worker_count();
+                              result.servers = here.server_count();
+                              result.arguments = here.arguments();
+                              return program_code;
+                            }});
+  return result;
+}
+
+/// TF_CONFIG for the time of one test.
+class tf_config {
+ public:
+  explicit tf_config(const std::string& text) { ::setenv("TF_CONFIG", text.c_str(), 1); }
+  ~tf_config() { ::unsetenv("TF_CONFIG"); }
+  tf_config(const tf_config&) = delete;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(without_flags_a_cluster_of_two_workers_and_one_server_runs_in_this_process) {
+  const auto result = run_with({});
+  BOOST_TEST(result.code == 0);
+  BOOST_TEST(result.workers == 2);
+  BOOST_TEST(result.servers == 1);
+}
+
+BOOST_AUTO_TEST_CASE(troupes_flags_are_taken_out_and_the_programs_own_come_through_in_order) {
+  const auto result =
+      run_with({"train", "--troupe-workers", "3", "--epochs", "5", "--troupe-servers=2", "-v", "--name=x"});
+  BOOST_TEST(result.workers == 3);
+  BOOST_TEST(result.servers == 2);
+  const std::vector<std::string> expected{"train", "--epochs", "5", "-v", "--name=x"};
+  BOOST_TEST(result.arguments == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(the_exit_code_is_the_programs_own_or_1_when_it_throws) {
+  BOOST_TEST(run_with({}, 7).code == 7);
+  std::string name = "program";
+  std::vector<char*> argv{name.data()};
+  const auto throws = [](troupe::cluster&) { throw std::runtime_error{"the data set is empty"}; };
+  BOOST_TEST(troupe::run(1, argv.data(), throws) == troupe::program_failed);
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_flag_ends_with_code_2_before_the_program_runs) {
+  const std::vector<std::vector<std::string>> wrong{
+      {"--troupe-workers", "0"},           {"--troupe-workers", "many"},       {"--troupe-workers"},
+      {"--troupe-servers", "-1"},          {"--troupe-workers", "1000000000"}, {"--troupe-worker", "3"},
+      {"--troupe-config", "/no/such/file"}};
+  for (const auto& arguments : wrong) {
+    BOOST_TEST_CONTEXT(fmt::format("{}", fmt::join(arguments, " "))) {
+      const auto result = run_with(arguments);
+      BOOST_TEST(result.code == troupe::usage_error);
+      BOOST_TEST(!result.ran);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_tf_config_ends_with_code_2_before_the_program_runs) {
+  for (const auto* text :
+       {"nonsense", "{}", R"({"cluster":{"chief":["127.0.0.1:7777"]}})",
+        R"({"cluster":{"chief":["127.0.0.1:7777"],"worker":["127.0.0.1"]},"task":{"type":"chief","index":0}})",
+        R"({"cluster":{"chief":["127.0.0.1:7777"],"worker":["127.0.0.1:7778"]},"task":{"type":"worker","index":5}})"}) {
+    const tf_config set{text};
+    const auto result = run_with({});
+    BOOST_TEST(result.code == troupe::usage_error, text);
+    BOOST_TEST(!result.ran);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(help_prints_and_ends_with_code_0_without_running_the_program) {
+  const auto result = run_with({"--troupe-help"});
+  BOOST_TEST(result.code == troupe::success);
+  BOOST_TEST(!result.ran);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

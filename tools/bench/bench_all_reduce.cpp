@@ -1,0 +1,177 @@
+// all_reduce among threads of one process, against the memory's limit: a plain loop on as many threads that adds the
+// same elements and writes the sums to every rank's place, without waiting for anybody.
+#include "bench_all_reduce.hpp"
+#include "bench_case.hpp"
+
+#include <troupe/device/collectives/thread_communicator.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <barrier>
+#include <future>
+
+namespace troupe::tools {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+constexpr auto limit = std::chrono::minutes{1};
+
+/// What every rank reduces. Zeros stay zeros, however often they are summed up in place.
+std::vector<tensor> zeros_of_ranks(int ranks, std::int64_t bytes) {
+  std::vector<tensor> result;
+  result.reserve(static_cast<std::size_t>(ranks));
+  for (auto i = 0; i < ranks; ++i)
+    result.push_back(tensor::zeros(dtype::float32, {bytes / static_cast<std::int64_t>(sizeof(float))}));
+  return result;
+}
+
+// --- timing threads
+// -----------------------------------------------------------------------------------------------
+
+/// Runs `rounds` times `round(rank)` on a thread for each rank; returns the seconds from the first start to the last
+/// end.
+template <class Round>
+double seconds_of_rounds(int ranks, std::int64_t rounds, const Round& round) {
+  std::barrier together{ranks};
+  std::vector<std::future<std::pair<clock::time_point, clock::time_point>>> times;
+  times.reserve(static_cast<std::size_t>(ranks));
+  for (auto rank = 0; rank < ranks; ++rank)
+    times.push_back(std::async(std::launch::async, [&, rank] {
+      together.arrive_and_wait();
+      const auto start = clock::now();
+      for (std::int64_t i = 0; i < rounds; ++i) round(rank);
+      return std::pair{start, clock::now()};
+    }));
+  auto first = clock::time_point::max();
+  auto last = clock::time_point::min();
+  for (auto& each : times) {
+    const auto [start, end] = each.get();
+    first = std::min(first, start);
+    last = std::max(last, end);
+  }
+  return std::chrono::duration<double>(last - first).count();
+}
+
+/// Microseconds per round, from batches of rounds that take most of the slice together.
+template <class Round>
+double microseconds_per_round(std::chrono::nanoseconds slice, int ranks, const Round& round) {
+  const auto wanted = std::chrono::duration<double>(slice).count();
+  std::int64_t rounds = 1;
+  auto seconds = seconds_of_rounds(ranks, rounds, round);
+  while (seconds < wanted / 4) {
+    rounds *= std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted / 2 / seconds), 2, 16);
+    seconds = seconds_of_rounds(ranks, rounds, round);
+  }
+  return seconds * 1e6 / static_cast<double>(rounds);
+}
+
+// --- the reference
+// ------------------------------------------------------------------------------------------------
+
+/// One rank's share of the adds: reads all, writes all.
+template <std::size_t Ranks>
+void add_share(const std::array<float*, Ranks>& data, std::int64_t begin, std::int64_t end) {
+#if defined(__clang__)
+#pragma clang loop vectorize(assume_safety)
+#elif defined(__GNUC__)
+#pragma GCC ivdep
+#endif
+  for (auto i = begin; i < end; ++i) {
+    auto sum = data[0][i];
+    for (std::size_t rank = 1; rank < Ranks; ++rank) sum += data[rank][i];
+    for (std::size_t rank = 0; rank < Ranks; ++rank) data[rank][i] = sum;
+  }
+}
+
+template <std::size_t Ranks>
+measurement memory_limit(std::vector<tensor>& tensors) {
+  std::array<float*, Ranks> data{};
+  for (std::size_t rank = 0; rank < Ranks; ++rank) data[rank] = tensors[rank].mutable_values<float>().data();
+  const auto count = tensors[0].element_count();
+  return [=](std::chrono::nanoseconds slice) {
+    return microseconds_per_round(slice, static_cast<int>(Ranks), [&](int rank) {
+      constexpr auto ranks = static_cast<std::int64_t>(Ranks);
+      add_share<Ranks>(data, count * rank / ranks, count * (rank + 1) / ranks);
+    });
+  };
+}
+
+// --- the cases
+// ----------------------------------------------------------------------------------------------------
+
+template <std::size_t Ranks>
+std::vector<figure> measure_threads(const measuring_plan& plan, std::int64_t bytes) {
+  constexpr auto ranks = static_cast<int>(Ranks);
+  const auto ends = make_thread_communicators(ranks);
+  auto tensors = zeros_of_ranks(ranks, bytes);
+  auto row = compare(
+      plan, {"us", better::lower},
+      [&](std::chrono::nanoseconds slice) {
+        return microseconds_per_round(slice, ranks, [&](int rank) {
+          ends[static_cast<std::size_t>(rank)]->all_reduce(tensors[static_cast<std::size_t>(rank)], reduce_op::sum,
+                                                           limit);
+        });
+      },
+      "the same adds in a plain loop", memory_limit<Ranks>(tensors));
+  std::vector<std::future<std::int64_t>> wrong;
+  wrong.reserve(Ranks);
+  for (const auto& end : ends)
+    wrong.push_back(std::async(std::launch::async, [&] { return count_wrong_sums(*end, bytes); }));
+  std::int64_t all_wrong = 0;
+  for (auto& each : wrong) all_wrong += each.get();
+  add_collective_columns(row, ranks, bytes, all_wrong);
+  return {row};
+}
+
+template <std::size_t Ranks>
+bench_case threads_case(const all_reduce_size& size) {
+  return {.bench = "all_reduce",
+          .name = fmt::format("threads-{}-{}", Ranks, size.name),
+          .summary = fmt::format("the sum of {} on each of {} threads of one process", size.name, Ranks),
+          .size = {.workers = 1, .servers = 1},
+          .measure = [bytes = size.bytes](const measuring_plan& plan, cluster&) {
+            return measure_threads<Ranks>(plan, bytes);
+          }};
+}
+
+}  // namespace
+
+std::int64_t count_wrong_sums(communicator& ranks, std::int64_t bytes) {
+  auto x = tensor::uninitialised(dtype::float32, {bytes / static_cast<std::int64_t>(sizeof(float))});
+  // Small integers, whose sums are exact.
+  const auto pattern = [](std::size_t i) { return static_cast<float>(i % 7); };
+  const auto values = x.mutable_values<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = pattern(i) + static_cast<float>(ranks.rank());
+  ranks.all_reduce(x, reduce_op::sum, limit);
+  const auto size = static_cast<float>(ranks.size());
+  const auto sum_of_ranks = size * (size - 1) / 2;
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (x.values<float>()[i] != size * pattern(i) + sum_of_ranks) ++wrong;
+  return wrong;
+}
+
+void add_collective_columns(figure& row, int ranks, std::int64_t bytes, std::int64_t wrong) {
+  const auto bandwidth = static_cast<double>(bytes) / row.value / 1e3;
+  row.details = {{"size", bytes},
+                 {"count", bytes / static_cast<std::int64_t>(sizeof(float))},
+                 {"type", "float"},
+                 {"redop", "sum"},
+                 {"time", row.value},
+                 {"algbw", bandwidth},
+                 {"busbw", bandwidth * 2 * (ranks - 1) / ranks},
+                 {"#wrong", wrong}};
+}
+
+std::vector<bench_case> all_reduce_cases() {
+  std::vector<bench_case> cases;
+  cases.reserve(2 * all_reduce_sizes.size());
+  for (const auto& size : all_reduce_sizes) cases.push_back(threads_case<2>(size));
+  for (const auto& size : all_reduce_sizes) cases.push_back(threads_case<4>(size));
+  return cases;
+}
+
+}  // namespace troupe::tools

@@ -1,0 +1,110 @@
+#include "bench_coordinator_cost.hpp"
+#include "bench_simulation.hpp"
+
+#include <troupe/actors/closures/coordinator.hpp>
+#include <troupe/device/base/error.hpp>
+
+#include <caf/actor_cast.hpp>
+#include <caf/send.hpp>
+
+#include <ctime>
+#include <vector>
+
+namespace troupe::tools {
+
+namespace {
+
+struct stand_in_state {
+  /// No aggregate, which CAF would construct from the actor's pointer.
+  stand_in_state() = default;
+  outcome_sink coordinator;
+  session_terms terms;
+};
+
+/// A worker that ends every closure at once.
+worker_actor::behavior_type stand_in(worker_actor::stateful_pointer<stand_in_state> self) {
+  return {
+      [self](admit_atom, const outcome_sink& coordinator, wire<session_terms>& terms) -> caf::result<caf::ok_atom> {
+        self->state.coordinator = coordinator;
+        self->state.terms = *terms;
+        return caf::ok_atom_v;
+      },
+      [](dismiss_atom, session_id) {},
+      [self](run_atom, wire<run_orders>& message) {
+        run_outcomes outcomes{.session = self->state.terms.session, .worker = self->state.terms.worker};
+        outcomes.outcomes.reserve(message->orders.size());
+        for (const auto& order : message->orders) outcomes.outcomes.push_back({.id = order.id});
+        self->send(self->state.coordinator, outcome_atom_v, wire<run_outcomes>{std::move(outcomes)});
+      },
+      [](cancel_atom, wire<cancel_orders>&) {},
+      [](view_atom, wire<cluster_view>&) {},
+  };
+}
+
+std::int64_t thread_time_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace
+
+struct coordinator_world::implementation {
+  explicit implementation(int worker_count) {
+    coordinator = world.system().spawn(troupe::coordinator, queue, coordinator_options{}, event_bus_actor{});
+    for (int i = 0; i < worker_count; ++i) {
+      workers.push_back(world.system().spawn(stand_in));
+      identity who;
+      who.task = {"worker", i};
+      who.build_id = program_build_id();
+      caf::anon_send(coordinator, up_atom_v, workers.back(), wire<identity>{who});
+    }
+    world.run();
+  }
+
+  ~implementation() {
+    for (const auto& worker : workers) caf::anon_send_exit(worker, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(coordinator, caf::exit_reason::user_shutdown);
+    workers.clear();
+    coordinator = nullptr;
+    world.run();
+    world.scheduler().clock().cancel_all();
+  }
+
+  /// Runs everything; returns the coordinator's part of the time.
+  std::int64_t run_ns() {
+    const auto* const measured = dynamic_cast<caf::resumable*>(caf::actor_cast<caf::abstract_actor*>(coordinator));
+    auto& scheduler = world.scheduler();
+    std::int64_t spent = 0;
+    while (scheduler.has_job()) {
+      const auto counts = scheduler.jobs.front() == measured;
+      const auto before = counts ? thread_time_ns() : 0;
+      scheduler.run_once();
+      if (counts) spent += thread_time_ns() - before;
+    }
+    return spent;
+  }
+
+  bench_simulation world;
+  std::shared_ptr<submission_queue> queue = std::make_shared<submission_queue>();
+  coordinator_actor coordinator;
+  std::vector<worker_actor> workers;
+};
+
+coordinator_world::coordinator_world(int workers) : implementation_(new implementation{workers}) {}
+coordinator_world::~coordinator_world() = default;
+
+double coordinator_world::cost_ns(std::int64_t closures) {
+  static const auto no_op = function_registry::instance().id_of(registered<decltype([] {})>());
+  auto& self = *implementation_;
+  std::shared_ptr<closure> last;
+  for (std::int64_t i = 0; i < closures; ++i) {
+    last = std::make_shared<closure>(no_op, value{}, std::vector<closure_input>{}, schedule_options{});
+    if (self.queue->push(last)) caf::anon_send(self.coordinator, submit_atom_v);
+  }
+  const auto spent = self.run_ns();
+  if (!last->ended()) throw internal_error{"the simulated workers did not run all closures"};
+  return static_cast<double>(spent) / static_cast<double>(closures);
+}
+
+}  // namespace troupe::tools
