@@ -14,8 +14,6 @@
 #include <string>
 #include <vector>
 
-BOOST_AUTO_TEST_SUITE(function_registry_suite)
-
 using troupe::deferred;
 using troupe::function_entry;
 using troupe::function_id;
@@ -87,6 +85,8 @@ static const function_entry& entry_of_static_function() {
   const auto function = [](int x) { return x + 100; };
   return registered<decltype(function), int>();
 }
+
+BOOST_AUTO_TEST_SUITE(function_registry_suite)
 
 BOOST_AUTO_TEST_CASE(a_registered_lambda_is_called_by_its_entry) {
   const auto result = call_lambda([](int a, float b) { return static_cast<float>(a) + b; }, {}, 1, 0.5f);

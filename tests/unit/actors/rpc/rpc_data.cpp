@@ -80,8 +80,6 @@ class celsius {
 
 namespace troupe::rpc {
 
-BOOST_AUTO_TEST_SUITE(rpc_data_suite)
-
 using namespace application;
 
 template <>
@@ -90,6 +88,8 @@ struct representation<celsius> {
   static datum pack(const celsius& object) { return object.degrees(); }
   static celsius unpack(const datum& data) { return celsius{data.as<double>()}; }
 };
+
+BOOST_AUTO_TEST_SUITE(rpc_data_suite)
 
 namespace {
 

@@ -14,6 +14,8 @@
 
 using namespace troupe;
 
+BOOST_TEST_DONT_PRINT_LOG_VALUE(troupe::status)
+
 BOOST_AUTO_TEST_SUITE(wire_suite)
 
 namespace {
@@ -59,8 +61,6 @@ void put(frame& into, T number) {
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
-
-BOOST_TEST_DONT_PRINT_LOG_VALUE(troupe::status)
 
 BOOST_AUTO_TEST_SUITE(a_wire)
 

@@ -10,13 +10,13 @@
 
 namespace troupe {
 
-BOOST_AUTO_TEST_SUITE(distributed_variables_suite)
-
 // Boost.Test names the parameters of a case.
 static std::ostream& boost_test_print_type(std::ostream& out, variable_synchronization x) {
   return out << to_string(x);
 }
 static std::ostream& boost_test_print_type(std::ostream& out, variable_aggregation x) { return out << to_string(x); }
+
+BOOST_AUTO_TEST_SUITE(distributed_variables_suite)
 
 namespace {
 

@@ -8,9 +8,9 @@
 
 namespace troupe {
 
-BOOST_AUTO_TEST_SUITE(variable_scatter_suite)
-
 static std::ostream& boost_test_print_type(std::ostream& out, variable_aggregation x) { return out << to_string(x); }
+
+BOOST_AUTO_TEST_SUITE(variable_scatter_suite)
 
 namespace {
 
