@@ -259,8 +259,8 @@ BOOST_AUTO_TEST_CASE(a_process_prints_the_identity_when_it_is_asked_to) {
 
 BOOST_AUTO_TEST_CASE(another_process_of_the_same_binary_gives_a_function_the_same_identity) {
   const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
-  const auto command =
-      std::string{print_request} + "=1 '" + program + "' --run_test=a_process_prints_the_identity_when_it_is_asked_to";
+  const auto command = std::string{print_request} + "=1 '" + program +
+                       "' --run_test=function_registry_suite/a_process_prints_the_identity_when_it_is_asked_to";
   const auto output = std::unique_ptr<std::FILE, int (*)(std::FILE*)>{popen(command.c_str(), "r"), pclose};
   BOOST_REQUIRE(output);
   auto build_id = 0ull;
