@@ -26,7 +26,7 @@ using namespace troupe::fashion_mnist;
 
 struct settings {
   training_options training;
-  std::string checkpoint = "fashion_mnist.safetensors";
+  std::string checkpoint = (std::filesystem::temp_directory_path() / "fashion_mnist.safetensors").string();
   bool kill = true;
 };
 

@@ -21,7 +21,7 @@ template <class... Args>
 }
 
 /// A member that must be there; `expected` completes the sentence "must be ...".
-const json& required_member(const json& object, const char* name, const std::string& path, std::string_view expected) {
+const json& required_member(const json& object, const char* name, std::string_view path, std::string_view expected) {
   const auto found = object.find(name);
   if (found == object.end()) refuse("{} is missing; it must be {}", path, expected);
   return *found;

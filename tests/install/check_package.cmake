@@ -1,10 +1,11 @@
-# Installs troupe into a folder of its own, builds the application against it and runs the application.
-# Called by ctest with -D for each name below.
-foreach(name IN ITEMS BUILD_DIR APPLICATION_DIR WORK_DIR GENERATOR COMPILER BUILD_TYPE)
+# Installs troupe, moves the installed files elsewhere, takes checkout and build folder away, builds the application
+# against what is left, and runs it. Called by ctest with -D for each name below.
+foreach(name IN ITEMS SOURCE_DIR BUILD_DIR WORK_DIR GENERATOR COMPILER BUILD_TYPE)
   if(NOT DEFINED ${name})
     message(FATAL_ERROR "check_package.cmake needs -D${name}=...")
   endif()
 endforeach()
+set(tests "${SOURCE_DIR}/tests/install")
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -19,14 +20,49 @@ endfunction()
 # A fresh folder: files of an earlier version must not stand in for ones that are no longer installed.
 file(REMOVE_RECURSE "${WORK_DIR}")
 run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${WORK_DIR}/installed")
-run("${CMAKE_COMMAND}" -S "${APPLICATION_DIR}" -B "${WORK_DIR}/build" -G "${GENERATOR}"
-    "-DCMAKE_PREFIX_PATH=${WORK_DIR}/installed" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}"
+file(RENAME "${WORK_DIR}/installed" "${WORK_DIR}/moved")
+file(COPY "${tests}/application" "${tests}/without_checkout" DESTINATION "${WORK_DIR}")
+
+# Files are files, and none that a compiler or CMake reads names where it came from. (Libraries and programs may: their
+# debug information says which sources they are made of.)
+file(GLOB_RECURSE installed "${WORK_DIR}/moved/*")
+foreach(file IN LISTS installed)
+  if(IS_SYMLINK "${file}")
+    message(FATAL_ERROR "${file} is a link")
+  endif()
+  if(file MATCHES "\\.(hpp|cmake|proto)$")
+    file(READ "${file}" text)
+    foreach(folder IN ITEMS "${SOURCE_DIR}" "${BUILD_DIR}" "${WORK_DIR}/installed")
+      string(FIND "${text}" "${folder}" position)
+      if(NOT position EQUAL -1)
+        message(FATAL_ERROR "${file} names ${folder}")
+      endif()
+    endforeach()
+  endif()
+endforeach()
+
+# Where no folder can be hidden, what was said above has to do.
+set(root /mnt)
+set(view "${WORK_DIR}/without_checkout" "${SOURCE_DIR}" "${BUILD_DIR}" "${WORK_DIR}")
+execute_process(COMMAND ${view} true RESULT_VARIABLE result)
+if(result EQUAL 77)
+  message("This machine lets nobody hide the checkout: it stays visible to the application's build.")
+  set(root "${WORK_DIR}")
+  set(view "")
+endif()
+
+run(${view} "${CMAKE_COMMAND}" -S "${root}/application" -B "${root}/build" -G "${GENERATOR}"
+    "-DCMAKE_PREFIX_PATH=${root}/moved" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}"
     "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
-run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
-run("${WORK_DIR}/build/application")
+run(${view} "${CMAKE_COMMAND}" --build "${root}/build")
+run(${view} "${root}/build/application")
 if(NOT output MATCHES "(^|\n)0\\.125\n")
   message(FATAL_ERROR "the application should print 0.125 but printed: ${output}")
 endif()
 
 # The command comes with the package.
-run("${WORK_DIR}/installed/bin/troupe" --version)
+run(${view} "${root}/moved/bin/troupe" --version)
+run(${view} "${root}/moved/bin/troupe" run --workers 2 --ps 1 "${root}/build/application")
+if(NOT output MATCHES "0\\.125\n")
+  message(FATAL_ERROR "the application should print 0.125 as a cluster of processes but printed: ${output}")
+endif()

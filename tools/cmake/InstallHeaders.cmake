@@ -2,6 +2,8 @@
 #
 # Public is the facade (runtime/*.hpp) and what lies in a room of device/ and actors/; the rooms of runtime/ and folders
 # named `internal` are not, and come along only where a public header needs them.
+cmake_policy(VERSION 3.25)  # an installation script begins without any
+
 file(GLOB found RELATIVE "${TROUPE_SOURCE_DIR}" "${TROUPE_SOURCE_DIR}/device/*/*.hpp" "${TROUPE_SOURCE_DIR}/actors/*/*.hpp"
      "${TROUPE_SOURCE_DIR}/runtime/*.hpp")
 set(installed "")

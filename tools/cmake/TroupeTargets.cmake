@@ -58,7 +58,7 @@ function(troupe_add_library name)
   target_link_libraries(troupe_${name} PUBLIC ${arg_DEPENDS} PRIVATE $<BUILD_INTERFACE:troupe_compile_options>)
   target_precompile_headers(troupe_${name} PRIVATE ${arg_PRECOMPILE})
   set_target_properties(troupe_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
-  install(TARGETS troupe_${name} EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS troupe_${name} EXPORT troupe ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 
   # all_verify_interface_header_sets compiles each header alone.
   list(TRANSFORM headers REPLACE "^${CMAKE_CURRENT_SOURCE_DIR}/" "${TROUPE_INCLUDE_DIR}/troupe/${name}/")
