@@ -65,6 +65,8 @@ function(troupe_add_library name)
   add_library(troupe_${name}_headers INTERFACE)
   target_sources(troupe_${name}_headers INTERFACE FILE_SET HEADERS BASE_DIRS "${TROUPE_INCLUDE_DIR}" FILES ${headers})
   target_link_libraries(troupe_${name}_headers INTERFACE troupe_${name} $<TARGET_PROPERTY:troupe_${name},LINK_LIBRARIES>)
+  target_compile_definitions(troupe_${name}_headers INTERFACE $<TARGET_PROPERTY:troupe_${name},COMPILE_DEFINITIONS>)
+  target_include_directories(troupe_${name}_headers SYSTEM INTERFACE $<TARGET_PROPERTY:troupe_${name},INCLUDE_DIRECTORIES>)
   set_target_properties(troupe_${name}_headers PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
 endfunction()
 
