@@ -15,6 +15,7 @@
 // Semantics: seeds ClusterCoordinator and RemoteValue; semantics.md 1.1, 2, 5.2.
 #pragma once
 
+#include <troupe/actors/values/structure.hpp>
 #include <troupe/runtime/closures/closure_arguments.hpp>
 #include <troupe/runtime/dataset.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
@@ -80,7 +81,7 @@ class cluster_coordinator {
   /// All errors of the generation whose first error was thrown last; at most 1000.
   std::vector<status> errors();
 
-  /// Fetches every remote value in a structure: vectors, arrays, maps, pairs and tuples of them, other leaves
+  /// Fetches every remote value in a structure: alone or in the containers of structure.hpp; other leaves come back
   /// unchanged.
   template <class T>
   auto fetch(const T& structure);
@@ -149,51 +150,16 @@ namespace detail {
 template <class T>
 struct argument<per_worker_variable<T>> : argument<per_worker_values<worker_cell<T>>> {};
 
-template <class T>
-const T& fetch_nested(const T& leaf) {
-  return leaf;
-}
-template <class T>
-T fetch_nested(const remote_value<T>& x) {
-  return x.fetch();
-}
-template <class T>
-auto fetch_nested(const std::vector<T>& xs);
-template <class T, std::size_t Size>
-auto fetch_nested(const std::array<T, Size>& xs);
-template <class K, class V>
-auto fetch_nested(const std::map<K, V>& xs);
-template <class A, class B>
-auto fetch_nested(const std::pair<A, B>& x);
-template <class... Ts>
-auto fetch_nested(const std::tuple<Ts...>& x);
-
-template <class T>
-auto fetch_nested(const std::vector<T>& xs) {
-  std::vector<std::decay_t<decltype(fetch_nested(xs.front()))>> result;
-  for (const auto& x : xs) result.push_back(fetch_nested(x));
-  return result;
-}
-template <class T, std::size_t Size>
-auto fetch_nested(const std::array<T, Size>& xs) {
-  std::array<std::decay_t<decltype(fetch_nested(xs.front()))>, Size> result;
-  for (std::size_t i = 0; i < Size; ++i) result[i] = fetch_nested(xs[i]);
-  return result;
-}
-template <class K, class V>
-auto fetch_nested(const std::map<K, V>& xs) {
-  std::map<K, std::decay_t<decltype(fetch_nested(std::declval<const V&>()))>> result;
-  for (const auto& [key, x] : xs) result.emplace(key, fetch_nested(x));
-  return result;
-}
-template <class A, class B>
-auto fetch_nested(const std::pair<A, B>& x) {
-  return std::pair{fetch_nested(x.first), fetch_nested(x.second)};
-}
-template <class... Ts>
-auto fetch_nested(const std::tuple<Ts...>& x) {
-  return std::apply([](const auto&... xs) { return std::tuple{fetch_nested(xs)...}; }, x);
-}
+struct fetch_leaf {
+  template <class T>
+  T operator()(const T& leaf) const {
+    return leaf;
+  }
+  template <class T>
+  T operator()(const remote_value<T>& leaf) const {
+    return leaf.fetch();
+  }
+};
 
 /// Opens the dataset of a worker.
 template <class F>
@@ -211,7 +177,7 @@ struct open_iterator {
 
 template <class T>
 auto cluster_coordinator::fetch(const T& structure) {
-  return detail::fetch_nested(structure);
+  return map_leaves<detail::whole_structs>(structure, detail::fetch_leaf{});
 }
 
 template <class F, class... Arguments>

@@ -20,8 +20,8 @@
 #include <troupe/runtime/datasets/dataset_iterator.hpp>
 #include <troupe/runtime/datasets/dataset_shuffle.hpp>
 #include <troupe/runtime/datasets/prefetcher.hpp>
+#include <troupe/runtime/datasets/structure_rows.hpp>
 #include <troupe/runtime/input_context.hpp>
-#include <troupe/runtime/replicas/structure_rows.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -14,6 +14,7 @@
 #include <troupe/runtime/input_context.hpp>
 #include <troupe/runtime/input_options.hpp>
 #include <troupe/runtime/replicas/distributed_values.hpp>
+#include <troupe/runtime/replicas/tensor_leaves.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -60,18 +61,6 @@ void check_distribution(const std::vector<std::string>& devices, const input_con
 /// The same for pipelines that a function makes.
 void check_distribution_from_function(const std::vector<std::string>& devices, const input_context& context,
                                       const input_options& options);
-
-/// The same structure with its tensors in the memory of a device.
-template <class T>
-T place_on(const std::string& device, const T& structure) {
-  return map_leaves(structure, [&](const auto& leaf) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(leaf)>, tensor>) {
-      return leaf.copy_to(device);
-    } else {
-      return leaf;
-    }
-  });
-}
 
 /// Where the replicas' parts are left: with each replica's device, or in host memory.
 struct destinations {

@@ -37,10 +37,4 @@ void replica_context::check_current(std::string_view what) const {
       what, replica_id_in_sync_group(), to_string(here.kind), here.strategy->settings().name)};
 }
 
-indexed_slices replica_context::all_reduce(reduce_op op, const indexed_slices& value,
-                                           const communication_options& options) const {
-  check_current("all_reduce");
-  return strategy_->all_reduce(op, value, options);
-}
-
 }  // namespace troupe

@@ -46,15 +46,15 @@ class replica_context {
   template <class F, class... Args>
   auto merge_call(F function, Args... arguments) const;
 
-  /// The reduction over all replicas, on each of them: of a tensor, a number, or a structure of them. Tensors of a
-  /// structure travel together. @throws invalid_argument_error for different shapes, for the mean of integers.
+  /// The reduction over all replicas, on each of them: of a tensor, a number, a sparse value, or a structure of them.
+  /// Tensors of a structure travel together. Sparse values are concatenated in the order of replicas; their mean
+  /// divides by the number of replicas. @throws invalid_argument_error for different shapes, for the mean of integers.
   template <class Nest>
   Nest all_reduce(reduce_op op, const Nest& value, const communication_options& options = {}) const;
-  /// Sparse values are concatenated in the order of replicas; their mean divides by the number of replicas.
-  indexed_slices all_reduce(reduce_op op, const indexed_slices& value, const communication_options& options = {}) const;
 
-  /// All replicas' tensors one after another along the axis; their sizes on it may differ.
-  /// @throws invalid_argument_error for rank 0 or other differences.
+  /// All replicas' tensors one after another along the axis; their sizes on it may differ. Sparse values along axis 0.
+  /// @throws invalid_argument_error for rank 0 or other differences; unimplemented_error for another axis of sparse
+  /// values.
   template <class Nest>
   Nest all_gather(const Nest& value, int axis, const communication_options& options = {}) const;
 
@@ -109,10 +109,10 @@ auto replica_context::merge_call(F function, Args... arguments) const {
                     function = std::move(function)](const std::vector<erased>& all) mutable {
     const using_client variables{client};
     const context_scope across{{context_kind::cross_replica, state, 0, nullptr}};
-    std::vector<brought_type> brought;
+    std::vector<brought_type*> brought;
     brought.reserve(all.size());
-    for (const auto& each : all) brought.push_back(*std::static_pointer_cast<brought_type>(each));
-    auto grouped = regroup(std::move(brought));
+    for (const auto& each : all) brought.push_back(static_cast<brought_type*>(each.get()));
+    auto grouped = regroup<brought_type>(brought);
     troupe::strategy here{state};
     std::vector<erased> parts(all.size());
     if constexpr (std::is_void_v<merged>) {
@@ -130,18 +130,25 @@ auto replica_context::merge_call(F function, Args... arguments) const {
 
 template <class Nest>
 Nest replica_context::all_reduce(reduce_op op, const Nest& value, const communication_options& options) const {
-  check_current("all_reduce");
-  auto leaves = leaves_of(value);
-  strategy_->all_reduce(leaves, op, options);
-  return with_leaves(value, leaves);
+  if constexpr (!all_leaves_are<Nest, is_reducible_leaf>) {
+    detail::refuse_to_reduce<failing_leaf_t<Nest, is_reducible_leaf>>();
+  } else {
+    check_current("all_reduce");
+    auto leaves = leaves_of(value);
+    if (!leaves.tensors.empty() || leaves.sparse.empty()) strategy_->all_reduce(leaves.tensors, op, options);
+    for (auto& each : leaves.sparse) each = strategy_->all_reduce(each, op, options);
+    return with_leaves(value, std::move(leaves));
+  }
 }
 
 template <class Nest>
 Nest replica_context::all_gather(const Nest& value, int axis, const communication_options& options) const {
-  check_current("all_gather");
-  auto leaves = leaves_of(value);
-  for (auto& each : leaves) each = strategy_->all_gather(each, axis, options);
-  return with_leaves(value, leaves);
+  if constexpr (!all_leaves_are<Nest, is_gatherable_leaf>) {
+    detail::refuse_to_gather<failing_leaf_t<Nest, is_gatherable_leaf>>();
+  } else {
+    check_current("all_gather");
+    return map_leaves(value, [&](const auto& leaf) { return strategy_->all_gather(leaf, axis, options); });
+  }
 }
 
 template <class F, class... Args>

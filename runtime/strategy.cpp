@@ -112,6 +112,10 @@ void throw_integer_mean() {
       "the mean of integers is no integer; pass floating point numbers, or tensors, whose mean becomes float32"};
 }
 
+void throw_sparse_axes() {
+  throw invalid_argument_error{"sparse values can't be reduced along axes; densify() them first"};
+}
+
 bool is_zero(const tensor& x) {
   if (x.element_count() == 0) return true;
   const auto numbers = cast(x, dtype::float64);

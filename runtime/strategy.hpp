@@ -45,16 +45,18 @@ class strategy {
   [[nodiscard]] context_scope scope() const { return context_scope{state_->enter_scope()}; }
 
   /// Calls the function once for each replica of this process, all at the same time, each with its own part of
-  /// distributed arguments, and regroups what they return (regroup.hpp).
+  /// distributed arguments, and regroups what they return (regroup.hpp): a T comes back as per_replica<T>, a struct
+  /// too, and a container as the same container of per_replica values.
   /// @throws what the first replica that failed threw; deadline_exceeded_error after the strategy's step limit.
   template <class F, class... Args>
   auto run(F function, Args... arguments) const;
 
   /// The reduction over all replicas of a per_replica value, a mirrored one, a plain one (semantics.md 3.3), or a
-  /// structure of them. With axes each replica's tensor is reduced along these, too; a mean is then that of all
-  /// elements, so an uneven last batch counts rightly.
+  /// structure of them; of tensors, numbers, sparse values (which stay sparse, as all_reduce leaves them) and
+  /// structures of these, such as a struct of metrics. With axes each replica's tensor is reduced along these, too; a
+  /// mean is then that of all elements, so an uneven last batch counts rightly.
   /// @throws invalid_argument_error: sum of a value that is not per replica, mean of plain integers, ops other than sum
-  /// and mean, axes that don't exist (out_of_range_error).
+  /// and mean, replicas with different structures, sparse values with axes; out_of_range_error: axes that don't exist.
   template <class V>
   sliced_t<V> reduce(reduce_op op, const V& value, const std::optional<reduction_axes>& axes = std::nullopt) const;
   /// The same with "sum", "MEAN".
@@ -64,8 +66,10 @@ class strategy {
     return reduce(reduce_op_from_string(op), value, axes);
   }
 
-  /// All replicas' tensors one after another along the axis. What is not distributed comes back unchanged.
-  /// @throws invalid_argument_error for rank 0, or shapes that differ elsewhere; out_of_range_error for the axis.
+  /// All replicas' tensors one after another along the axis, of each leaf of a structure; sparse values along axis 0.
+  /// What is not distributed comes back unchanged.
+  /// @throws invalid_argument_error for rank 0, or shapes that differ elsewhere; out_of_range_error for the axis;
+  /// unimplemented_error for sparse values along another one.
   template <class V>
   sliced_t<V> gather(const V& value, int axis) const;
 
@@ -140,10 +144,10 @@ auto strategy::run(F function, Args... arguments) const {
     }
   });
   if constexpr (!std::is_void_v<result>) {
-    std::vector<result> values;
+    std::vector<result*> values;
     values.reserve(results.size());
-    for (auto& each : results) values.push_back(std::move(*std::static_pointer_cast<result>(each)));
-    return regroup(std::move(values));
+    for (const auto& each : results) values.push_back(static_cast<result*>(each.get()));
+    return regroup<result>(values);
   }
 }
 
@@ -163,49 +167,39 @@ struct is_mirrored<mirrored<T>> : std::true_type {};
 template <class V>
 inline constexpr bool is_distributed = !std::is_same_v<V, sliced_t<V>>;
 
-template <tensor_leaf T>
-std::vector<tensor> tensors_of(const distributed_values<T>& values) {
-  std::vector<tensor> result;
-  result.reserve(values.size());
-  for (auto i = std::size_t{0}; i < values.size(); ++i) result.push_back(to_tensor(values[i]));
-  return result;
-}
+/// What gather() can do nothing about. What is not distributed passes through unchanged, whatever it is.
+template <class Leaf>
+struct ungatherable_leaf : std::type_identity<void> {};
+template <class T>
+struct ungatherable_leaf<per_replica<T>> : std::type_identity<failing_leaf_t<T, is_gatherable_leaf>> {};
+template <class Leaf>
+struct is_all_gatherable : std::is_void<typename ungatherable_leaf<Leaf>::type> {};
 
-/// Rebuilds a structure of distributed values with `f(leaf)` in place of each. All forms are declared first, since they
-/// nest in any order.
-template <class V, class F>
-sliced_t<V> collapse(const V& value, const F& f) {
-  return f(value);
-}
-template <class... Ts, class F>
-sliced_t<std::tuple<Ts...>> collapse(const std::tuple<Ts...>& value, const F& f);
-template <class A, class B, class F>
-sliced_t<std::pair<A, B>> collapse(const std::pair<A, B>& value, const F& f);
+/// `f(values)` for each leaf of what the replicas have, with all replicas' values of it in a vector of tensors or
+/// indexed_slices; the results, of the same kind, take the leaves' places.
 template <class T, class F>
-sliced_t<std::vector<T>> collapse(const std::vector<T>& value, const F& f);
-template <class Key, class T, class F>
-sliced_t<std::map<Key, T>> collapse(const std::map<Key, T>& value, const F& f);
-
-template <class... Ts, class F>
-sliced_t<std::tuple<Ts...>> collapse(const std::tuple<Ts...>& value, const F& f) {
-  return std::apply([&](const auto&... each) { return sliced_t<std::tuple<Ts...>>{collapse(each, f)...}; }, value);
-}
-template <class A, class B, class F>
-sliced_t<std::pair<A, B>> collapse(const std::pair<A, B>& value, const F& f) {
-  return {collapse(value.first, f), collapse(value.second, f)};
-}
-template <class T, class F>
-sliced_t<std::vector<T>> collapse(const std::vector<T>& value, const F& f) {
-  sliced_t<std::vector<T>> result;
-  result.reserve(value.size());
-  for (const auto& each : value) result.push_back(collapse(each, f));
-  return result;
-}
-template <class Key, class T, class F>
-sliced_t<std::map<Key, T>> collapse(const std::map<Key, T>& value, const F& f) {
-  sliced_t<std::map<Key, T>> result;
-  for (const auto& [key, each] : value) result.emplace(key, collapse(each, f));
-  return result;
+T combine_replicas(const per_replica<T>& value, F f) {
+  std::vector<const T*> replicas;
+  replicas.reserve(value.size());
+  for (auto i = std::size_t{0}; i < value.size(); ++i) replicas.push_back(&value[i]);
+  const auto combine = [&]<class Leaf>(std::span<const Leaf* const> leaves) -> Leaf {
+    using carrier = std::conditional_t<std::is_same_v<Leaf, indexed_slices>, indexed_slices, tensor>;
+    std::vector<carrier> values;
+    values.reserve(leaves.size());
+    for (const auto* each : leaves) {
+      if constexpr (std::is_same_v<Leaf, indexed_slices>) {
+        values.push_back(*each);
+      } else {
+        values.push_back(to_tensor(*each));
+      }
+    }
+    if constexpr (std::is_same_v<Leaf, indexed_slices>) {
+      return f(std::type_identity<Leaf>{}, std::span<const carrier>{values});
+    } else {
+      return from_tensor<Leaf>(f(std::type_identity<Leaf>{}, std::span<const carrier>{values}));
+    }
+  };
+  return merge_leaves(std::span<const T* const>{replicas}, combine, "replica");
 }
 
 void check_reduce_op(reduce_op op);
@@ -214,49 +208,78 @@ void check_reduce_op(reduce_op op);
 /// Whether all elements are zero.
 bool is_zero(const tensor& x);
 
-/// A value that all replicas have alike: its mean is itself, the sum of zeros is zero, other sums are ambiguous.
+[[noreturn]] void throw_sparse_axes();
+
+/// A leaf that all replicas have alike: its mean is itself, the sum of zeros is zero, other sums are ambiguous.
 template <class T>
 T reduce_alike(reduce_op op, const T& value, int replicas, const std::optional<reduction_axes>& axes) {
-  static_assert(tensor_leaf<T>, "reduce takes tensors, numbers and structures of them");
-  auto x = to_tensor(value);
-  if (axes) x = op == reduce_op::mean ? reduce_mean(x, *axes) : reduce_sum(x, *axes);
-  if (op == reduce_op::sum && replicas > 1 && !is_zero(x)) throw_ambiguous_sum();
-  return from_tensor<T>(std::move(x));
+  if constexpr (std::is_same_v<T, indexed_slices>) {
+    if (axes) throw_sparse_axes();
+    if (op == reduce_op::sum && replicas > 1 && !is_zero(value.values)) throw_ambiguous_sum();
+    return value;
+  } else {
+    auto x = to_tensor(value);
+    if (axes) x = op == reduce_op::mean ? reduce_mean(x, *axes) : reduce_sum(x, *axes);
+    if (op == reduce_op::sum && replicas > 1 && !is_zero(x)) throw_ambiguous_sum();
+    return from_tensor<T>(std::move(x));
+  }
+}
+
+/// The same leaf of all replicas, which are T.
+template <class T, class Carrier>
+Carrier reduce_leaf(strategy_state& state, reduce_op op, std::span<const Carrier> values,
+                    const std::optional<reduction_axes>& axes) {
+  if constexpr (std::is_integral_v<T>)
+    if (op == reduce_op::mean) throw_integer_mean();
+  if constexpr (std::is_same_v<T, indexed_slices>) {
+    if (axes) throw_sparse_axes();
+    return state.reduce(op, values);
+  } else {
+    return axes ? state.reduce(op, values, *axes) : state.reduce(op, values);
+  }
 }
 
 }  // namespace detail
 
 template <class V>
 sliced_t<V> strategy::reduce(reduce_op op, const V& value, const std::optional<reduction_axes>& axes) const {
-  state_->check_cross_replica("reduce()", "use replica_context::all_reduce there");
-  detail::check_reduce_op(op);
-  return detail::collapse(value, [&]<class L>(const L& leaf) -> sliced_t<L> {
-    using T = sliced_t<L>;
-    if constexpr (detail::is_per_replica<L>::value) {
-      if constexpr (std::is_integral_v<T>)
-        if (op == reduce_op::mean) detail::throw_integer_mean();
-      const auto parts = detail::tensors_of(leaf);
-      return from_tensor<T>(axes ? state_->reduce(op, parts, *axes) : state_->reduce(op, parts));
-    } else if constexpr (detail::is_mirrored<L>::value) {
-      return detail::reduce_alike(op, leaf.get(), num_replicas_in_sync(), axes);
-    } else {
-      return detail::reduce_alike(op, leaf, num_replicas_in_sync(), axes);
-    }
-  });
+  if constexpr (!all_leaves_are<sliced_t<V>, is_reducible_leaf>) {
+    detail::refuse_to_reduce<failing_leaf_t<sliced_t<V>, is_reducible_leaf>>();
+  } else {
+    state_->check_cross_replica("reduce()", "use replica_context::all_reduce there");
+    detail::check_reduce_op(op);
+    const auto alike = [&](const auto& each) { return detail::reduce_alike(op, each, num_replicas_in_sync(), axes); };
+    return map_leaves(value, [&]<class L>(const L& leaf) -> sliced_t<L> {
+      if constexpr (detail::is_per_replica<L>::value) {
+        return detail::combine_replicas(leaf, [&]<class T>(std::type_identity<T>, const auto& values) {
+          return detail::reduce_leaf<T>(*state_, op, values, axes);
+        });
+      } else if constexpr (detail::is_mirrored<L>::value) {
+        return map_leaves(leaf.get(), alike);
+      } else {
+        return alike(leaf);
+      }
+    });
+  }
 }
 
 template <class V>
 sliced_t<V> strategy::gather(const V& value, int axis) const {
-  state_->check_cross_replica("gather()", "use replica_context::all_gather there");
-  return detail::collapse(value, [&]<class L>(const L& leaf) -> sliced_t<L> {
-    if constexpr (detail::is_per_replica<L>::value) {
-      return from_tensor<sliced_t<L>>(state_->gather(detail::tensors_of(leaf), axis));
-    } else if constexpr (detail::is_mirrored<L>::value) {
-      return leaf.get();
-    } else {
-      return leaf;
-    }
-  });
+  if constexpr (!all_leaves_are<V, detail::is_all_gatherable>) {
+    using distributed = failing_leaf_t<V, detail::is_all_gatherable>;
+    detail::refuse_to_gather<typename detail::ungatherable_leaf<distributed>::type>();
+  } else {
+    state_->check_cross_replica("gather()", "use replica_context::all_gather there");
+    return map_leaves(value, [&]<class L>(const L& leaf) -> sliced_t<L> {
+      if constexpr (detail::is_per_replica<L>::value) {
+        return detail::combine_replicas(leaf, [&](auto, const auto& values) { return state_->gather(values, axis); });
+      } else if constexpr (detail::is_mirrored<L>::value) {
+        return leaf.get();
+      } else {
+        return leaf;
+      }
+    });
+  }
 }
 
 template <class V>

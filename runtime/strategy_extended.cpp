@@ -1,5 +1,4 @@
 #include <troupe/device/base/device_name.hpp>
-#include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/strategy_extended.hpp>
 
 #include <fmt/format.h>
@@ -87,19 +86,6 @@ void check_iterations(int iterations) {
 
 void throw_no_reduction() {
   throw invalid_argument_error{"variable_aggregation::none is no reduction; expected sum, mean or only_first_replica"};
-}
-
-tensor stacked_lists(const tensor& x) { return x; }
-
-tensor stacked_lists(const std::vector<tensor>& list) {
-  if (list.empty()) throw invalid_argument_error{"an empty list of tensors has no rows to make a dataset of"};
-  std::vector<tensor> rows;
-  for (const auto& each : list) {
-    std::vector<std::int64_t> extents{1};
-    extents.insert(extents.end(), each.get_shape().begin(), each.get_shape().end());
-    rows.push_back(each.reshape(shape{extents}));
-  }
-  return concatenate(rows, 0);
 }
 
 }  // namespace detail

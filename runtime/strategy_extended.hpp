@@ -6,6 +6,7 @@
 // Semantics: seed 003, semantics.md 1.4 with the decisions of 5.1.
 #pragma once
 
+#include <troupe/actors/values/structure.hpp>
 #include <troupe/runtime/dataset_sources.hpp>
 #include <troupe/runtime/multi_step_context.hpp>
 #include <troupe/runtime/replicas/colocation.hpp>
@@ -44,21 +45,23 @@ namespace detail {
 void check_iterations(int iterations);
 [[noreturn]] void throw_no_reduction();
 
-/// Lists of tensors become one tensor with a new first axis, as arrays do that are made of a list.
-tensor stacked_lists(const tensor& x);
-tensor stacked_lists(const std::vector<tensor>& list);
-template <class Key, class T>
-std::map<Key, tensor> stacked_lists(const std::map<Key, T>& structure);
-template <class... Ts>
-auto stacked_lists(const std::tuple<Ts...>& structure) {
-  return std::apply([](const auto&... each) { return std::tuple{stacked_lists(each)...}; }, structure);
+/// Lists become one element with a new first axis, as arrays do that are made of a list.
+template <class Nest>
+auto stacked_lists(const Nest& structure) {
+  return map_leaves<whole_lists>(structure, []<class Leaf>(const Leaf& leaf) {
+    if constexpr (kind_of<Leaf> == structure_kind::vector) {
+      return stack_structures(leaf);
+    } else {
+      return leaf;
+    }
+  });
 }
-template <class Key, class T>
-std::map<Key, tensor> stacked_lists(const std::map<Key, T>& structure) {
-  std::map<Key, tensor> result;
-  for (const auto& [key, each] : structure) result.emplace(key, stacked_lists(each));
-  return result;
-}
+
+template <class Leaf>
+struct is_not_per_replica : std::bool_constant<!is_per_replica<Leaf>::value> {};
+
+template <class T>
+inline constexpr bool holds_per_replica = !all_leaves_are<T, is_not_per_replica, whole_structs>;
 
 }  // namespace detail
 
@@ -83,31 +86,32 @@ class strategy_extended {
 
   // --- reducing and broadcasting ---
 
-  /// The sum or mean over replicas, mirrored over the destinations. Assigns nothing.
+  /// The sum or mean over replicas, mirrored over the destinations: of what strategy::reduce takes, structures and
+  /// sparse values too. Assigns nothing.
   /// @throws invalid_argument_error as strategy::reduce does, and for shapes that differ.
-  template <tensor_leaf T>
+  template <class T>
   mirrored<T> reduce_to(reduce_op op, const per_replica<T>& value, const destinations& to,
                         const communication_options& options = {}) const;
   /// The destination is the value itself: an all-reduce.
-  template <tensor_leaf T>
+  template <class T>
   mirrored<T> reduce_to(reduce_op op, const per_replica<T>& value, const per_replica<T>& to,
                         const communication_options& options = {}) const;
   /// A value that all replicas have alike; semantics.md 3.3.
-  template <tensor_leaf T>
+  template <class T>
   mirrored<T> reduce_to(reduce_op op, const mirrored<T>& value, const destinations& to,
                         const communication_options& options = {}) const;
   /// Aggregations map to reductions; only_first_replica takes replica 0's value. @throws invalid_argument_error for
   /// none
-  template <tensor_leaf T>
+  template <class T>
   mirrored<T> reduce_to(variable_aggregation aggregation, const per_replica<T>& value, const destinations& to,
                         const communication_options& options = {}) const;
   /// A reduction for each pair, in their order.
-  template <tensor_leaf T>
+  template <class T>
   std::vector<mirrored<T>> batch_reduce_to(reduce_op op,
                                            const std::vector<std::pair<per_replica<T>, destinations>>& pairs,
                                            const communication_options& options = {}) const;
   /// The value on each of the destinations.
-  template <tensor_leaf T>
+  template <class T>
   mirrored<T> broadcast_to(const T& value, const destinations& to) const;
 
   // --- updating variables ---
@@ -171,6 +175,8 @@ class strategy_extended {
   void check_updatable(const distributed_variable& variable) const;
   template <class T>
   mirrored<T> mirror(const T& value, const destinations& to) const;
+  template <class T>
+  T first_replicas(const T& mine) const;
   template <class V>
   mirrored<sliced_t<V>> reduce_and_mirror(reduce_op op, const V& value, const destinations& to,
                                           const communication_options& options) const;
@@ -200,6 +206,22 @@ mirrored<T> strategy_extended::mirror(const T& value, const destinations& to) co
   return mirrored<T>{std::move(copies)};
 }
 
+/// What replica 0 of all processes has.
+template <class T>
+T strategy_extended::first_replicas(const T& mine) const {
+  if constexpr (!all_leaves_are<T, is_reducible_leaf>) {
+    detail::refuse_to_reduce<failing_leaf_t<T, is_reducible_leaf>>();
+  } else {
+    return map_leaves(mine, [&]<class Leaf>(const Leaf& leaf) -> Leaf {
+      if constexpr (std::is_same_v<Leaf, indexed_slices>) {
+        return strategy_.state()->first(leaf);
+      } else {
+        return from_tensor<Leaf>(strategy_.state()->first(to_tensor(leaf)));
+      }
+    });
+  }
+}
+
 template <class V>
 mirrored<sliced_t<V>> strategy_extended::reduce_and_mirror(reduce_op op, const V& value, const destinations& to,
                                                            const communication_options& options) const {
@@ -208,35 +230,34 @@ mirrored<sliced_t<V>> strategy_extended::reduce_and_mirror(reduce_op op, const V
   return mirror(strategy_.reduce(op, value), to);
 }
 
-template <tensor_leaf T>
+template <class T>
 mirrored<T> strategy_extended::reduce_to(reduce_op op, const per_replica<T>& value, const destinations& to,
                                          const communication_options& options) const {
   return reduce_and_mirror(op, value, to, options);
 }
 
-template <tensor_leaf T>
+template <class T>
 mirrored<T> strategy_extended::reduce_to(reduce_op op, const per_replica<T>& value, const per_replica<T>&,
                                          const communication_options& options) const {
   return reduce_and_mirror(op, value, destinations{worker_devices()}, options);
 }
 
-template <tensor_leaf T>
+template <class T>
 mirrored<T> strategy_extended::reduce_to(reduce_op op, const mirrored<T>& value, const destinations& to,
                                          const communication_options& options) const {
   return reduce_and_mirror(op, value, to, options);
 }
 
-template <tensor_leaf T>
+template <class T>
 mirrored<T> strategy_extended::reduce_to(variable_aggregation aggregation, const per_replica<T>& value,
                                          const destinations& to, const communication_options& options) const {
   check("reduce_to");
   if (aggregation == variable_aggregation::none) detail::throw_no_reduction();
-  if (aggregation == variable_aggregation::only_first_replica)
-    return mirror(from_tensor<T>(strategy_.state()->first(to_tensor(value[0]))), to);
+  if (aggregation == variable_aggregation::only_first_replica) return mirror(first_replicas(value[0]), to);
   return reduce_to(aggregation == variable_aggregation::sum ? reduce_op::sum : reduce_op::mean, value, to, options);
 }
 
-template <tensor_leaf T>
+template <class T>
 std::vector<mirrored<T>> strategy_extended::batch_reduce_to(
     reduce_op op, const std::vector<std::pair<per_replica<T>, destinations>>& pairs,
     const communication_options& options) const {
@@ -246,8 +267,9 @@ std::vector<mirrored<T>> strategy_extended::batch_reduce_to(
   return results;
 }
 
-template <tensor_leaf T>
+template <class T>
 mirrored<T> strategy_extended::broadcast_to(const T& value, const destinations& to) const {
+  static_assert(std::is_same_v<T, sliced_t<T>>, "broadcast_to() takes one value, not one for each replica: reduce it");
   check("broadcast_to");
   return mirror(value, to);
 }
@@ -276,24 +298,12 @@ auto update_copies(const std::shared_ptr<strategy_state>& state, std::size_t cop
   }
 }
 
-template <class T>
-struct holds_per_replica : is_per_replica<T> {};
-template <class... Ts>
-struct holds_per_replica<std::tuple<Ts...>> : std::bool_constant<(holds_per_replica<Ts>::value || ...)> {};
-template <class A, class B>
-struct holds_per_replica<std::pair<A, B>>
-    : std::bool_constant<holds_per_replica<A>::value || holds_per_replica<B>::value> {};
-template <class T>
-struct holds_per_replica<std::vector<T>> : holds_per_replica<T> {};
-template <class Key, class T>
-struct holds_per_replica<std::map<Key, T>> : holds_per_replica<T> {};
-
 }  // namespace detail
 
 template <grouping Group, class F, class... Args>
 auto strategy_extended::update(const distributed_variable& variable, F function, const Args&... arguments) const {
   static_assert(
-      !(detail::holds_per_replica<Args>::value || ...),
+      !(detail::holds_per_replica<Args> || ...),
       "update() takes mirrored arguments: per-replica ones would make the copies differ; reduce_to() them first");
   check("update");
   check_updatable(variable);
@@ -305,7 +315,7 @@ auto strategy_extended::update(const distributed_variable& variable, F function,
 template <grouping Group, class F, class... Args>
 auto strategy_extended::update_non_slot(const std::vector<std::string>& devices, F function,
                                         const Args&... arguments) const {
-  static_assert(!(detail::holds_per_replica<Args>::value || ...),
+  static_assert(!(detail::holds_per_replica<Args> || ...),
                 "update_non_slot() takes mirrored arguments: per-replica ones would make the copies differ");
   check("update_non_slot");
   const destinations where{devices};

@@ -39,6 +39,27 @@ void check_equal(std::string_view whose, std::size_t index, const dense_form& fi
                   first.describe(), whose, index, other.describe())};
 }
 
+/// The form that parts have in common when their rows come one after another.
+dense_form row_form(dtype type, const shape& extents) { return {type, extents.with_axis(0, 0)}; }
+
+/// Indices of rows that come to lie behind `rows_before` others.
+tensor shifted(const tensor& indices, std::int64_t rows_before) {
+  if (rows_before == 0) return indices;
+  auto result = indices.copy_to("CPU:0");
+  for (auto& each : result.mutable_values<std::int64_t>()) each += rows_before;
+  return result.copy_to(indices.device());
+}
+
+/// All ranks' values and indices, in the order of ranks; `all` says how many each has.
+indexed_slices gather_slices(communicator& ranks, const indexed_slices& x, std::span<const outline> all,
+                             communicator::clock::time_point start, nanoseconds limit) {
+  std::vector<std::int64_t> rows;
+  rows.reserve(all.size());
+  for (const auto& each : all) rows.push_back(each.number);
+  return {gather_rows_of_ranks(ranks, x.values, rows, time_left(start, limit)),
+          gather_rows_of_ranks(ranks, x.indices, rows, time_left(start, limit)), x.dense_shape};
+}
+
 void divide(tensor& values, std::size_t parts) {
   auto divisor = tensor::zeros(values.get_dtype(), shape{});
   fill(divisor, static_cast<double>(parts));
@@ -87,15 +108,41 @@ indexed_slices all_reduce(communicator& ranks, const indexed_slices& x, reduce_o
   x.check();
   check_operation(op, x.values.get_dtype());
   const auto all = exchange_outlines(ranks, {x.values.get_dtype(), x.dense_shape, x.indices.element_count()}, limit);
-  std::vector<std::int64_t> rows;
-  for (const auto& each : all) {
-    check_equal("rank", rows.size(), {all.front().type, all.front().extents}, {each.type, each.extents});
-    rows.push_back(each.number);
-  }
-  indexed_slices result{gather_rows_of_ranks(ranks, x.values, rows, time_left(start, limit)),
-                        gather_rows_of_ranks(ranks, x.indices, rows, time_left(start, limit)), x.dense_shape};
-  if (op == reduce_op::mean) divide(result.values, rows.size());
+  for (auto rank = std::size_t{1}; rank < all.size(); ++rank)
+    check_equal("rank", rank, {all[0].type, all[0].extents}, {all[rank].type, all[rank].extents});
+  auto result = gather_slices(ranks, x, all, start, limit);
+  if (op == reduce_op::mean) divide(result.values, all.size());
   return result;
+}
+
+indexed_slices concatenate_rows(std::span<const indexed_slices> parts) {
+  if (parts.empty()) throw invalid_argument_error{"indexed_slices: nothing to gather; expected at least one part"};
+  for (const auto& part : parts) part.check();
+  const auto form = [](const indexed_slices& x) { return row_form(x.values.get_dtype(), x.dense_shape); };
+  std::vector<tensor> values, indices;
+  auto rows = std::int64_t{0};
+  for (const auto& part : parts) {
+    check_equal("part", values.size(), form(parts.front()), form(part));
+    values.push_back(part.values);
+    indices.push_back(shifted(part.indices, rows));
+    rows += part.dense_shape[0];
+  }
+  return {concatenate(values, 0), concatenate(indices, 0), parts.front().dense_shape.with_axis(0, rows)};
+}
+
+indexed_slices all_gather(communicator& ranks, const indexed_slices& x, nanoseconds limit) {
+  const auto start = communicator::clock::now();
+  x.check();
+  const auto all = exchange_outlines(ranks, {x.values.get_dtype(), x.dense_shape, x.indices.element_count()}, limit);
+  auto rows = std::int64_t{0};
+  auto rows_before = std::int64_t{0};
+  for (auto rank = std::size_t{0}; rank < all.size(); ++rank) {
+    if (rank == static_cast<std::size_t>(ranks.rank())) rows_before = rows;
+    check_equal("rank", rank, row_form(all[0].type, all[0].extents), row_form(all[rank].type, all[rank].extents));
+    rows += all[rank].extents[0];
+  }
+  const indexed_slices mine{x.values, shifted(x.indices, rows_before), x.dense_shape.with_axis(0, rows)};
+  return gather_slices(ranks, mine, all, start, limit);
 }
 
 }  // namespace troupe

@@ -34,4 +34,12 @@ indexed_slices reduce(std::span<const indexed_slices> parts, reduce_op op);
 /// invalid_argument_error, on all ranks, when dtypes or dense shapes differ; the group stays usable.
 indexed_slices all_reduce(communicator& ranks, const indexed_slices& x, reduce_op op, std::chrono::nanoseconds limit);
 
+/// The dense tensors one after another along axis 0: the rows of part i lie behind all rows of the parts before it.
+/// Throws invalid_argument_error for no parts, and for parts whose dtypes differ, or dense shapes on another axis.
+indexed_slices concatenate_rows(std::span<const indexed_slices> parts);
+
+/// The same over ranks. The limit covers all that is needed. Throws invalid_argument_error, on all ranks, when dtypes
+/// or rows differ; the group stays usable.
+indexed_slices all_gather(communicator& ranks, const indexed_slices& x, std::chrono::nanoseconds limit);
+
 }  // namespace troupe

@@ -2,16 +2,16 @@
 //
 // Plain arguments are stored as the function's own parameter types, so that `schedule<step>(v, 2)` finds the same
 // registered function as `schedule<step>(v, 2.0f)`. A remote value becomes a place for another closure's result, a
-// per-worker value a place for the executing worker's copy; both also inside vectors, arrays, maps, pairs and tuples.
+// per-worker value a place for the executing worker's copy; both also inside the containers of structure.hpp.
 // Their own headers say how (`argument<remote_value<T>>`, `argument<per_worker_values<T>>`).
 #pragma once
 
 #include <troupe/actors/closures/closure.hpp>
 #include <troupe/actors/functions/deferred.hpp>
 #include <troupe/actors/functions/function_registry.hpp>
+#include <troupe/actors/values/structure.hpp>
 
 #include <functional>
-#include <map>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -20,11 +20,11 @@
 
 namespace troupe::detail {
 
-/// What an argument type becomes in the closure, and how.
+/// What an argument without parts becomes in the closure, and how.
 template <class T>
 struct argument {
   using stored = T;
-  static T store(T x, std::vector<closure_input>&) { return x; }
+  static T store(const T& x, std::vector<closure_input>&) { return x; }
 };
 
 template <>
@@ -33,57 +33,27 @@ struct argument<const char*> {
   static std::string store(const char* text, std::vector<closure_input>&) { return text; }
 };
 
+struct store_leaf {
+  std::vector<closure_input>& inputs;
+
+  template <class T>
+  typename argument<T>::stored operator()(const T& x) const {
+    return argument<T>::store(x, inputs);
+  }
+};
+
 template <class T>
-using stored_argument = typename argument<T>::stored;
+using stored_argument = mapped_structure_t<result_of_map<store_leaf>, whole_structs, T>;
 
+/// An argument as it travels; the places of what it is made of are handed out from left to right.
 template <class T>
-requires(!std::is_same_v<stored_argument<T>, T>) struct argument<std::vector<T>> {
-  using stored = std::vector<stored_argument<T>>;
-  static stored store(const std::vector<T>& xs, std::vector<closure_input>& inputs) {
-    stored result;
-    for (const auto& x : xs) result.push_back(argument<T>::store(x, inputs));
-    return result;
+stored_argument<T> store_argument(T x, std::vector<closure_input>& inputs) {
+  if constexpr (std::is_same_v<stored_argument<T>, T>) {
+    return x;
+  } else {
+    return map_leaves<whole_structs>(x, store_leaf{inputs});
   }
-};
-
-template <class T, std::size_t Size>
-requires(!std::is_same_v<stored_argument<T>, T>) struct argument<std::array<T, Size>> {
-  using stored = std::array<stored_argument<T>, Size>;
-  static stored store(const std::array<T, Size>& xs, std::vector<closure_input>& inputs) {
-    stored result;
-    for (std::size_t i = 0; i < Size; ++i) result[i] = argument<T>::store(xs[i], inputs);
-    return result;
-  }
-};
-
-template <class K, class V>
-requires(!std::is_same_v<stored_argument<V>, V>) struct argument<std::map<K, V>> {
-  using stored = std::map<K, stored_argument<V>>;
-  static stored store(const std::map<K, V>& xs, std::vector<closure_input>& inputs) {
-    stored result;
-    for (const auto& [key, x] : xs) result.emplace(key, argument<V>::store(x, inputs));
-    return result;
-  }
-};
-
-template <class A, class B>
-requires(!std::is_same_v<std::pair<stored_argument<A>, stored_argument<B>>,
-                         std::pair<A, B>>) struct argument<std::pair<A, B>> {
-  using stored = std::pair<stored_argument<A>, stored_argument<B>>;
-  static stored store(const std::pair<A, B>& x, std::vector<closure_input>& inputs) {
-    auto first = argument<A>::store(x.first, inputs);
-    return {std::move(first), argument<B>::store(x.second, inputs)};
-  }
-};
-
-template <class... Ts>
-requires(!std::is_same_v<std::tuple<stored_argument<Ts>...>, std::tuple<Ts...>>) struct argument<std::tuple<Ts...>> {
-  using stored = std::tuple<stored_argument<Ts>...>;
-  static stored store(const std::tuple<Ts...>& x, std::vector<closure_input>& inputs) {
-    // Braces: the places are handed out from left to right.
-    return std::apply([&](const auto&... xs) { return stored{argument<Ts>::store(xs, inputs)...}; }, x);
-  }
-};
+}
 
 /// The type to store an argument as, for a function whose parameter has this type.
 template <class Argument, class Parameter>
@@ -132,7 +102,7 @@ struct packing {
     packed_closure packed{function_registry::instance().id_of(entry), {}, {}};
     if constexpr (sizeof...(Stored) != 0)
       packed.arguments = value::of(std::tuple<Stored...>{
-          argument<std::decay_t<Arguments>>::store(std::forward<Arguments>(xs), packed.inputs)...});
+          store_argument<std::decay_t<Arguments>>(std::forward<Arguments>(xs), packed.inputs)...});
     return packed;
   }
 };

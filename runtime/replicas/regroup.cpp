@@ -6,7 +6,7 @@ namespace troupe {
 
 void throw_structures_differ(std::size_t replica, const std::string& how) {
   throw invalid_argument_error{
-      fmt::format("replica {} brought {} than replica 0; all replicas must bring the same structure", replica, how)};
+      fmt::format("replica {} has {} than replica 0; all must have the same structure", replica, how)};
 }
 
 }  // namespace troupe

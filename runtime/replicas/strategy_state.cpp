@@ -107,6 +107,16 @@ void check_gatherable(const tensor& x) {
   if (x.rank() == 0) throw invalid_argument_error{"scalars of shape () can't be gathered; reshape them to (1,)"};
 }
 
+void check_gather_axis(const indexed_slices& x, int axis) {
+  const auto rank = x.dense_shape.rank();
+  if (axis == 0 || (rank > 0 && axis == -rank)) return;
+  if (axis >= rank || axis < -rank)
+    throw out_of_range_error{fmt::format("sparse values of dense shape {} have no axis {} to be gathered along",
+                                         x.dense_shape.to_string(), axis)};
+  throw unimplemented_error{fmt::format(
+      "sparse values are gathered along axis 0 only, not {}, since they hold whole rows; densify() them first", axis)};
+}
+
 }  // namespace
 
 namespace {
@@ -152,7 +162,7 @@ tensor strategy_state::all_gather(const tensor& value, int axis, const communica
   return result;
 }
 
-indexed_slices strategy_state::all_reduce(reduce_op op, const indexed_slices& value,
+indexed_slices strategy_state::all_reduce(const indexed_slices& value, reduce_op op,
                                           const communication_options& options) {
   if (is_default()) return value;
   const auto& current = execution_context::current();
@@ -161,6 +171,17 @@ indexed_slices strategy_state::all_reduce(reduce_op op, const indexed_slices& va
                               [&](communicator& group, std::chrono::nanoseconds limit) {
                                 result = troupe::all_reduce(group, value, op, limit);
                               });
+  return result;
+}
+
+indexed_slices strategy_state::all_gather(const indexed_slices& value, int axis, const communication_options& options) {
+  check_gather_axis(value, axis);
+  if (is_default()) return value;
+  const auto& current = execution_context::current();
+  indexed_slices result;
+  settings_.replicas->perform(
+      *current.step, current.replica, collective_limit(options),
+      [&](communicator& group, std::chrono::nanoseconds limit) { result = troupe::all_gather(group, value, limit); });
   return result;
 }
 
@@ -255,6 +276,38 @@ tensor strategy_state::gather(std::span<const tensor> values, int axis) {
 tensor strategy_state::first(tensor value) {
   if (settings_.processes) settings_.processes->broadcast(value, 0, collective_limit({}));
   return value;
+}
+
+namespace {
+
+std::vector<indexed_slices> on_host(std::span<const indexed_slices> values) {
+  std::vector<indexed_slices> copies;
+  copies.reserve(values.size());
+  for (const auto& each : values)
+    copies.push_back({each.values.copy_to(host), each.indices.copy_to(host), each.dense_shape});
+  return copies;
+}
+
+}  // namespace
+
+indexed_slices strategy_state::reduce(reduce_op op, std::span<const indexed_slices> values) {
+  // The mean of the processes' means is the mean of all: each process has as many replicas.
+  auto local = troupe::reduce(on_host(values), op);
+  return settings_.processes ? troupe::all_reduce(*settings_.processes, local, op, collective_limit({})) : local;
+}
+
+indexed_slices strategy_state::gather(std::span<const indexed_slices> values, int axis) {
+  for (const auto& each : values) check_gather_axis(each, axis);
+  auto local = concatenate_rows(on_host(values));
+  return settings_.processes ? troupe::all_gather(*settings_.processes, local, collective_limit({})) : local;
+}
+
+indexed_slices strategy_state::first(const indexed_slices& value) {
+  auto mine = on_host({&value, 1}).front();
+  if (!settings_.processes) return mine;
+  // The others add no rows.
+  if (settings_.processes->rank() != 0) mine = {mine.values.slice(0, 0), mine.indices.slice(0, 0), mine.dense_shape};
+  return troupe::all_reduce(*settings_.processes, mine, reduce_op::sum, collective_limit({}));
 }
 
 // --- variables ------------------------------------------------------------------------------------------------------

@@ -84,7 +84,8 @@ class strategy_state : public std::enable_shared_from_this<strategy_state> {
 
   void all_reduce(std::span<tensor> values, reduce_op op, const communication_options& options);
   tensor all_gather(const tensor& value, int axis, const communication_options& options);
-  indexed_slices all_reduce(reduce_op op, const indexed_slices& value, const communication_options& options);
+  indexed_slices all_reduce(const indexed_slices& value, reduce_op op, const communication_options& options);
+  indexed_slices all_gather(const indexed_slices& value, int axis, const communication_options& options);
 
   // --- tensors of all replicas; in cross-replica context, all processes call them ---
 
@@ -95,6 +96,13 @@ class strategy_state : public std::enable_shared_from_this<strategy_state> {
   tensor gather(std::span<const tensor> values, int axis);
   /// Replica 0's of all processes' values.
   tensor first(tensor value);
+
+  // The same for sparse values, which stay sparse, in host memory.
+
+  indexed_slices reduce(reduce_op op, std::span<const indexed_slices> values);
+  /// @throws unimplemented_error for another axis than 0
+  indexed_slices gather(std::span<const indexed_slices> values, int axis);
+  indexed_slices first(const indexed_slices& value);
 
   // --- variables ---
 

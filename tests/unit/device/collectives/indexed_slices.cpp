@@ -1,6 +1,7 @@
 #include "thread_ranks.hpp"
 
 #include <troupe/device/collectives/indexed_slices.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -100,6 +101,35 @@ BOOST_AUTO_TEST_CASE(ranks_whose_slices_belong_to_different_tensors_are_named) {
   auto wider = slices(1, {1});
   wider.values = tensor::full({1, 2}, 1.0);
   check_refused(slices(1, {1}), wider, "rank 1 has float64 slices");
+}
+
+BOOST_AUTO_TEST_CASE(gathered_slices_are_the_slices_of_the_gathered_dense_tensors) {
+  const std::vector<indexed_slices> parts{
+      slices(1, {0, 9}), slices(2, {}), {tensor::full({1, 2}, 3.0f), tensor::of<std::int64_t>({1}), {2, 2}}};
+  std::vector<tensor> dense;
+  for (const auto& each : parts) dense.push_back(densify(each));
+  const auto expected = concatenate(dense, 0);
+  const auto gathered = concatenate_rows(parts);
+  BOOST_TEST(gathered.dense_shape == (shape{22, 2}));
+  BOOST_TEST(densify(gathered).bitwise_equal(expected));
+  // The parts are as they were.
+  BOOST_TEST(parts[2].indices.item<std::int64_t>() == 1);
+  on_ranks(3, [&](communicator& ranks) {
+    const auto all = all_gather(ranks, parts[static_cast<std::size_t>(ranks.rank())], ample_time);
+    if (!equal(all, gathered)) throw internal_error{"not what the parts are together"};
+  });
+}
+
+BOOST_AUTO_TEST_CASE(slices_of_rows_that_differ_are_not_gathered) {
+  const indexed_slices other{tensor::full({1, 3}, 1.0f), tensor::of<std::int64_t>({0}), {10, 3}};
+  BOOST_CHECK_THROW(concatenate_rows(std::vector{slices(1, {0}), other}), invalid_argument_error);
+  BOOST_CHECK_THROW(concatenate_rows({}), invalid_argument_error);
+  auto ends = make_thread_communicators(2);
+  for (const auto& end : end_of_ranks(ends, [&](communicator& ranks) {
+         all_gather(ranks, ranks.rank() == 0 ? slices(1, {0}) : other, ample_time);
+       }))
+    BOOST_CHECK(end.code() == status_code::invalid_argument);
+  BOOST_CHECK(!ends[0]->broken());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -86,6 +86,8 @@ BOOST_AUTO_TEST_CASE(fetch_maps_over_nested_structures_and_leaves_other_leaves) 
   BOOST_TEST(std::get<0>(fetched) == (std::vector<int>{1, 1}), boost::test_tools::per_element());
   BOOST_TEST(std::get<1>(fetched).at("k") == "two");
   BOOST_TEST(std::get<2>(fetched) == 7);
+  const auto by_number = coordinator.fetch(std::unordered_map<int, std::pair<remote_value<int>, int>>{{5, {one, 6}}});
+  BOOST_CHECK((by_number.at(5) == std::pair{1, 6}));
 }
 
 BOOST_AUTO_TEST_CASE(a_remote_value_may_be_an_argument_also_inside_containers) {
@@ -96,6 +98,11 @@ BOOST_AUTO_TEST_CASE(a_remote_value_may_be_an_argument_also_inside_containers) {
   const auto sum = coordinator.schedule([](const std::vector<int>& xs, int y) { return xs[0] + xs[1] + y; },
                                         std::vector{three, four}, 5);
   BOOST_TEST(sum.fetch() == 12);
+  using names = std::unordered_map<std::string, std::array<std::pair<int, int>, 1>>;
+  const auto product = coordinator.schedule(
+      [](const names& by_name) { return by_name.at("x")[0].first * by_name.at("x")[0].second; },
+      std::unordered_map<std::string, std::array<std::pair<remote_value<int>, int>, 1>>{{"x", {{{three, 7}}}}});
+  BOOST_TEST(product.fetch() == 21);
 }
 
 BOOST_AUTO_TEST_CASE(join_waits_for_all_and_done_tells_without_waiting) {

@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(structures_of_results_are_regrouped_leaf_by_leaf) {
 
 BOOST_AUTO_TEST_CASE(results_of_different_structure_are_refused) {
   const mirrored_strategy strategy{cpus(2)};
-  require_error<invalid_argument_error>("replica 1 brought a list of another length (2 instead of 1)", [&] {
+  require_error<invalid_argument_error>("replica 1 has a list of another length (2 instead of 1) than replica 0", [&] {
     strategy.run([] {
       const auto id = replica_context::current().replica_id_in_sync_group();
       return std::vector<int>(static_cast<std::size_t>(id + 1));

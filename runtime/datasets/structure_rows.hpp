@@ -4,8 +4,8 @@
 // Slices share the batch's bytes; stacking copies. Tensors that are stacked are in host memory.
 #pragma once
 
+#include <troupe/actors/values/structure.hpp>
 #include <troupe/device/tensor/tensor.hpp>
-#include <troupe/runtime/replicas/structure.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -16,10 +16,16 @@ namespace troupe {
 
 namespace detail {
 
-template <class Leaf>
-constexpr void require_tensor() {
-  static_assert(std::is_same_v<Leaf, tensor>,
-                "a batch consists of tensors; use tensors in place of numbers and other leaves");
+/// `f(leaf)`, where the leaf is a tensor.
+template <class Leaf, class F>
+auto with_tensor(const Leaf& leaf, F f) {
+  if constexpr (std::is_same_v<Leaf, tensor>) {
+    return f(leaf);
+  } else {
+    static_assert(std::is_same_v<Leaf, tensor>,
+                  "a batch consists of tensors; use tensors in place of numbers and other leaves");
+    return leaf;
+  }
 }
 
 /// All tensors that are visited have the same extent of axis 0.
@@ -64,13 +70,14 @@ struct tensor_for_each_leaf {
 /// What `stack_structures` makes of elements of type T: tensors in place of numbers; tensors and structs stay what they
 /// are.
 template <class T>
-using stacked_t = detail::mapped_structure_t<detail::tensor_for_each_leaf, T>;
+using stacked_t = detail::mapped_structure_t<detail::tensor_for_each_leaf, detail::nowhere, T>;
 
 /// Elements of one form become a batch: tensors of shape (...) and numbers become tensors of shape (n, ...).
 /// Throws invalid_argument_error if there is no element, or if shapes, dtypes, lengths or keys differ, naming both.
 template <std::ranges::sized_range Elements>
 stacked_t<std::ranges::range_value_t<Elements>> stack_structures(const Elements& elements) {
-  return merge_leaves(elements, detail::stack_leaves{});
+  if (std::ranges::empty(elements)) throw invalid_argument_error{"an empty list has no rows; expected an element"};
+  return merge_leaves(elements, detail::stack_leaves{}, "element");
 }
 
 /// The extent of axis 0 of every tensor. Throws invalid_argument_error if they differ, if a tensor is a scalar, or if
@@ -79,8 +86,7 @@ template <class T>
 std::int64_t row_count(const T& batch) {
   detail::common_row_count rows;
   for_each_leaf(batch, [&](const auto& leaf, const structure_path& path) {
-    detail::require_tensor<std::remove_cvref_t<decltype(leaf)>>();
-    rows.visit(leaf, path);
+    detail::with_tensor(leaf, [&](const tensor& x) { rows.visit(x, path); });
   });
   return rows.get();
 }
@@ -89,8 +95,7 @@ std::int64_t row_count(const T& batch) {
 template <class T>
 T slice_rows(const T& batch, std::int64_t begin, std::int64_t end) {
   return map_leaves(batch, [&](const auto& leaf) {
-    detail::require_tensor<std::remove_cvref_t<decltype(leaf)>>();
-    return leaf.slice(begin, end);
+    return detail::with_tensor(leaf, [&](const tensor& x) { return x.slice(begin, end); });
   });
 }
 
@@ -98,8 +103,7 @@ T slice_rows(const T& batch, std::int64_t begin, std::int64_t end) {
 template <class T>
 T row_at(const T& batch, std::int64_t index) {
   return map_leaves(batch, [&](const auto& leaf) {
-    detail::require_tensor<std::remove_cvref_t<decltype(leaf)>>();
-    return leaf.row(index);
+    return detail::with_tensor(leaf, [&](const tensor& x) { return x.row(index); });
   });
 }
 

@@ -1,5 +1,5 @@
 #include <troupe/device/base/error.hpp>
-#include <troupe/runtime/replicas/structure_rows.hpp>
+#include <troupe/runtime/datasets/structure_rows.hpp>
 
 #include <fmt/format.h>
 

@@ -1,15 +1,20 @@
-#include "support/dataset_support.hpp"
-
+// The walk over structures: what is a node and what a leaf, in which order, and what becomes of them.
+#include <troupe/actors/values/structure.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/tensor/tensor.hpp>
-#include <troupe/runtime/replicas/structure.hpp>
-#include <troupe/runtime/replicas/structure_rows.hpp>
 
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -32,6 +37,14 @@ struct tree {
 using mixed = std::tuple<int, std::map<std::string, std::pair<int, int>>, std::array<int, 2>, std::vector<int>>;
 
 const mixed example{1, {{"b", {4, 5}}, {"a", {2, 3}}}, {6, 7}, {8, 9}};
+
+/// For BOOST_CHECK_EXCEPTION: whether the error's text has this part.
+auto says(std::string_view part) {
+  return [part](const error& thrown) {
+    BOOST_TEST_INFO("the error says: " << thrown.what());
+    return std::string_view{thrown.what()}.find(part) != std::string_view::npos;
+  };
+}
 
 /// A pointer is no number, and cannot be made by default from one.
 struct reference {
@@ -120,39 +133,80 @@ BOOST_AUTO_TEST_CASE(structures_of_different_form_are_not_merged) {
   const auto first = [](auto leaves) { return *leaves[0]; };
   using lists = std::tuple<int, std::vector<int>>;
   BOOST_CHECK_EXCEPTION(merge_leaves(std::vector<lists>{{1, {1, 2}}, {1, {1, 2, 3}}}, first), invalid_argument_error,
-                        says("structure 1[1] has 3 elements", "structure 0[1] has 2"));
+                        says("structure 1 has a list of another length at [1] (3 instead of 2) than structure 0"));
   using dictionaries = std::map<std::string, int>;
   BOOST_CHECK_EXCEPTION(merge_leaves(std::vector<dictionaries>{{{"x", 1}}, {{"y", 1}}}, first), invalid_argument_error,
-                        says("the keys of structure 1"));
+                        says("structure 1 has a map with other keys than structure 0"));
   BOOST_CHECK_EXCEPTION(merge_leaves(std::vector<int>{}, first), invalid_argument_error, says("at least one"));
 }
 
-BOOST_AUTO_TEST_CASE(stacked_elements_can_be_taken_apart_into_the_same_rows) {
-  const std::vector<std::tuple<tensor, float>> elements{
-      {tensor::of({1, 2}), 0.5f}, {tensor::of({3, 4}), 1.5f}, {tensor::of({5, 6}), 2.5f}};
-  const auto batch = stack_structures(elements);
-  static_assert(std::is_same_v<decltype(batch), const std::tuple<tensor, tensor>>);
-  BOOST_TEST(row_count(batch) == 3);
-  BOOST_CHECK(std::get<0>(batch).bitwise_equal(tensor::of<int>({3, 2}, {1, 2, 3, 4, 5, 6})));
-  BOOST_CHECK(std::get<1>(batch).bitwise_equal(tensor::of({0.5f, 1.5f, 2.5f})));
-  BOOST_CHECK(std::get<0>(row_at(batch, 1)).bitwise_equal(tensor::of({3, 4})));
-  const auto part = slice_rows(batch, 1, 3);
-  BOOST_CHECK(std::get<0>(part).bitwise_equal(tensor::of<int>({2, 2}, {3, 4, 5, 6})));
-  BOOST_CHECK(std::get<1>(part).bitwise_equal(tensor::of({1.5f, 2.5f})));
+BOOST_AUTO_TEST_CASE(merged_leaves_of_structures_that_may_be_changed_can_be_moved_out) {
+  using owner = std::unique_ptr<int>;
+  using owners = std::tuple<owner, std::map<int, owner>, std::unordered_map<int, std::vector<owner>>>;
+  owners first;
+  std::get<0>(first) = std::make_unique<int>(1);
+  std::get<1>(first)[5] = std::make_unique<int>(2);
+  std::get<2>(first)[6].push_back(std::make_unique<int>(3));
+  const std::vector<owners*> only{&first};
+  const auto moved =
+      merge_leaves(std::span{only}, [](std::span<owner* const> leaves) { return std::move(*leaves.front()); });
+  BOOST_TEST(*std::get<0>(moved) == 1);
+  BOOST_TEST(*std::get<1>(moved).at(5) == 2);
+  BOOST_TEST(*std::get<2>(moved).at(6).at(0) == 3);
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_slice_keeps_the_dtype_and_the_other_extents) {
-  const auto nothing = slice_rows(tensor::zeros(dtype::float64, {4, 2, 3}), 0, 0);
-  BOOST_CHECK(nothing.get_shape() == (shape{0, 2, 3}));
-  BOOST_CHECK(nothing.get_dtype() == dtype::float64);
+BOOST_AUTO_TEST_CASE(unordered_maps_are_walked_in_order_of_their_keys_and_merged_by_key) {
+  std::unordered_map<std::string, int> first, second;
+  for (auto i = 0; i < 26; ++i) first[std::string(1, static_cast<char>('a' + i))] = i;
+  for (auto i = 26; i-- > 0;) second[std::string(1, static_cast<char>('a' + i))] = 100 * i;
+  std::vector<int> leaves;
+  for_each_leaf(second, [&](int leaf) { leaves.push_back(leaf); });
+  BOOST_TEST(std::is_sorted(leaves.begin(), leaves.end()));
+  const auto sums =
+      merge_leaves(std::vector{first, second}, [](std::span<const int* const> x) { return *x[0] + *x[1]; });
+  static_assert(std::is_same_v<decltype(sums), const std::unordered_map<std::string, int>>);
+  BOOST_TEST(sums.at("c") == 202);
+  const auto texts = map_leaves(first, [](int leaf) { return std::to_string(leaf); });
+  BOOST_TEST(texts.at("z") == "25");
+  second.erase("c");
+  second["C"] = 0;
+  BOOST_CHECK_EXCEPTION(merge_leaves(std::vector{first, second}, [](auto x) { return *x[0]; }), invalid_argument_error,
+                        says("structure 1 has a map with other keys than structure 0"));
 }
 
-BOOST_AUTO_TEST_CASE(tensors_without_common_rows_are_no_batch) {
-  BOOST_CHECK_EXCEPTION(row_count(std::tuple{tensor::of({1, 2}), tensor::of({1, 2, 3})}), invalid_argument_error,
-                        says("tensor[0] has shape (2,)", "tensor[1] has shape (3,)"));
-  BOOST_CHECK_EXCEPTION(row_count(std::vector{tensor::scalar(1)}), invalid_argument_error,
-                        says("tensor[0] is a scalar of shape ()", "batch the elements first"));
-  BOOST_CHECK_EXCEPTION(row_count(std::vector<tensor>{}), invalid_argument_error, says("holds no tensor"));
+BOOST_AUTO_TEST_CASE(a_map_keeps_the_order_that_it_was_given) {
+  const std::map<int, int, std::greater<>> falling{{1, 10}, {2, 20}};
+  const auto texts = map_leaves(falling, [](int leaf) { return std::to_string(leaf); });
+  static_assert(std::is_same_v<decltype(texts), const std::map<int, std::string, std::greater<>>>);
+  BOOST_TEST(texts.begin()->second == "20");
+}
+
+BOOST_AUTO_TEST_CASE(empty_containers_have_no_leaves_and_stay_empty) {
+  using empty =
+      std::tuple<std::vector<int>, std::map<int, int>, std::unordered_map<int, int>, std::array<int, 0>, std::tuple<>>;
+  auto count = 0;
+  for_each_leaf(empty{}, [&](int) { ++count; });
+  BOOST_TEST(count == 0);
+  BOOST_CHECK((map_leaves(empty{}, [](int leaf) { return leaf; }) == empty{}));
+  BOOST_CHECK((merge_leaves(std::vector<empty>(3), [](std::span<const int* const>) { return 1; }) == empty{}));
+}
+
+BOOST_AUTO_TEST_CASE(a_walk_that_takes_structs_whole_opens_containers_only) {
+  const std::vector<sample> samples(2);
+  const auto sizes = map_leaves<detail::whole_structs>(samples, [](const sample& x) { return x.features.size(); });
+  static_assert(std::is_same_v<decltype(sizes), const std::vector<std::size_t>>);
+  BOOST_TEST(sizes.size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(the_types_of_all_leaves_can_be_asked_for) {
+  static_assert(all_leaves_are<mixed, std::is_integral>);
+  static_assert(all_leaves_are<tree, std::is_integral>);
+  static_assert(!all_leaves_are<std::map<int, std::tuple<int, std::string>>, std::is_integral>);
+  static_assert(!all_leaves_are<sample, std::is_integral>);
+  static_assert(all_leaves_are<std::vector<sample>, std::is_class, detail::whole_structs>);
+  static_assert(all_leaves_are<std::tuple<>, std::is_integral>);
+  // Sparse values are one leaf, not three.
+  static_assert(detail::kind_of<indexed_slices> == detail::structure_kind::leaf);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
