@@ -37,7 +37,7 @@ void schedule_all(troupe::cluster& cluster) {
   const auto duration = coordinator.schedule(later, seconds{5});
   const auto doubled = coordinator.schedule<twice>(6);
   const auto doubled_elsewhere = closures::schedule_twice_elsewhere(coordinator, 7);
-  const auto word = coordinator.schedule(joined, std::vector<std::string>{"tr", "oupe"});
+  const auto word = coordinator.schedule<joined>(std::vector<std::string>{"tr", "oupe"});
   auto total = strategy.variable("total", 0);
   const auto added = coordinator.schedule(
       [](troupe::variable<int> sum, int x) {
