@@ -1,5 +1,6 @@
 #include <troupe/device/base/device_name.hpp>
 #include <troupe/device/collectives/communicators.hpp>
+#include <troupe/device/collectives/nccl_communicator.hpp>
 #include <troupe/device/cuda/cuda_device.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
 
@@ -19,20 +20,23 @@ std::shared_ptr<strategy_state> make_state(std::string name, caf::actor_system* 
   options.communication.check();
   if (options.step_limit <= duration::zero())
     throw invalid_argument_error{"the step limit of a strategy is not positive; nothing could run"};
-  const auto replicas = static_cast<int>(devices.size());
   strategy_settings settings;
   settings.name = std::move(name);
+  settings.plan = plan_communication({.devices = locate_devices(devices),
+                                      .implementation = options.communication.implementation,
+                                      .nccl_built = is_nccl_built()});
   settings.worker_devices = devices;
   settings.parameter_devices = std::move(parameter_devices);
-  settings.num_replicas_in_sync = replicas;
+  settings.num_replicas_in_sync = static_cast<int>(devices.size());
   settings.communication = options.communication;
   settings.step_limit = options.step_limit;
   settings.replicas = std::make_unique<replica_group>(
-      system, replica_group::options{.devices = devices,
-                                     .step_limit = options.step_limit,
-                                     .make_communicators = [devices, communication = options.communication] {
-                                       return make_local_communicators(devices, communication);
-                                     }});
+      system,
+      replica_group::options{.devices = devices,
+                             .step_limit = options.step_limit,
+                             .make_communicators = [plan = settings.plan, join_limit = options.communication.timeout] {
+                               return make_communicators(plan, nullptr, join_limit);
+                             }});
   return std::make_shared<strategy_state>(std::move(settings));
 }
 

@@ -5,7 +5,7 @@
 //   central_storage_strategy   one replica on each device, variables with one copy for all
 //
 // Each starts one actor with a thread per replica, in the application's actor system, or in one of its own.
-// Destroying the last handle ends them; it waits for functions that still compute.
+// Destroying the last handle ends them and waits for functions that still compute; inside a fiber it does not wait.
 // Devices are names such as "CPU:0", "GPU:1"; CPU devices are as many as you name.
 #pragma once
 

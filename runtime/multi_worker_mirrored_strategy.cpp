@@ -1,9 +1,10 @@
-#include <troupe/device/collectives/hierarchical_communicator.hpp>
-#include <troupe/device/collectives/thread_communicator.hpp>
+#include <troupe/device/collectives/communicators.hpp>
+#include <troupe/device/collectives/nccl_communicator.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 namespace troupe {
@@ -21,14 +22,13 @@ void check_equal_replicas(communicator& processes, int replicas, duration limit)
           processes.rank(), replicas, rank, counts[rank])};
 }
 
-replica_group::communicators connect(const std::shared_ptr<communicator>& processes, int replicas) {
-  if (!processes) return make_thread_communicators(replicas);
-  if (const auto broken = processes->broken())
-    throw_status(
-        broken->wrap("the processes of this strategy are not together any more; call rebuild() of their "
-                     "process_group and make a new strategy"));
-  return make_hierarchical_communicators(processes,
-                                         std::vector<int>(static_cast<std::size_t>(processes->size()), replicas));
+/// @throws why the processes can't be connected any more, if so.
+void check_together(const communicator* processes) {
+  const auto broken = processes != nullptr ? processes->broken() : std::nullopt;
+  if (!broken) return;
+  throw_status(
+      broken->wrap("the processes of this strategy are not together any more; call rebuild() of their process_group "
+                   "and make a new strategy"));
 }
 
 std::shared_ptr<strategy_state> make_state(process_group& group, const std::vector<std::string>& named,
@@ -38,6 +38,11 @@ std::shared_ptr<strategy_state> make_state(process_group& group, const std::vect
   const auto replicas = static_cast<int>(devices.size());
   strategy_settings settings;
   settings.name = "multi_worker_mirrored_strategy";
+  settings.plan = plan_communication({.devices = locate_devices(devices),
+                                      .processes = group.size(),
+                                      .hosts = group.hosts(),
+                                      .implementation = options.communication.implementation,
+                                      .nccl_built = is_nccl_built()});
   settings.worker_devices = devices;
   settings.parameter_devices = devices;
   settings.first_replica = group.rank() * replicas;
@@ -51,13 +56,15 @@ std::shared_ptr<strategy_state> make_state(process_group& group, const std::vect
   settings.should_save_summary = group.rank() == 0;
   settings.processes = group.communicator_of_processes();
   if (settings.processes) check_equal_replicas(*settings.processes, replicas, options.step_limit);
-  settings.replicas = std::make_unique<replica_group>(
-      &group.system(), replica_group::options{.devices = devices,
-                                              .first_replica = settings.first_replica,
-                                              .step_limit = options.step_limit,
-                                              .make_communicators = [processes = settings.processes, replicas] {
-                                                return connect(processes, replicas);
-                                              }});
+  auto connect = [plan = settings.plan, processes = settings.processes, limit = options.communication.timeout] {
+    check_together(processes.get());
+    return make_communicators(plan, processes, limit);
+  };
+  settings.replicas = std::make_unique<replica_group>(&group.system(),
+                                                      replica_group::options{.devices = devices,
+                                                                             .first_replica = settings.first_replica,
+                                                                             .step_limit = options.step_limit,
+                                                                             .make_communicators = std::move(connect)});
   return std::make_shared<strategy_state>(std::move(settings));
 }
 

@@ -72,6 +72,8 @@ bool is_detached(const caf::actor& actor) {
 
 bool stop_actors(caf::actor_system& system, std::vector<caf::actor> actors, duration limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
+  // The system counts this thread among its actors and does not end under its hands.
+  const caf::scoped_actor present{system};
   std::size_t left = 0;
   std::vector<caf::weak_actor_ptr> detached;
   {

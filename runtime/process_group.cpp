@@ -1,5 +1,6 @@
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/membership/participant.hpp>
+#include <troupe/device/collectives/communication_plan.hpp>
 #include <troupe/device/collectives/gloo_communicator.hpp>
 #include <troupe/device/collectives/rendezvous_store.hpp>
 #include <troupe/device/collectives/shared_memory_communicator.hpp>
@@ -17,6 +18,8 @@
 #include <array>
 #include <fstream>
 #include <mutex>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <unistd.h>
@@ -200,9 +203,10 @@ struct process_group::implementation {
     link->enter(roster.generation);
   }
 
-  bool on_one_host() const {
-    return std::all_of(roster.members.begin(), roster.members.end(),
-                       [&](const auto& each) { return each.host_identity == roster.members.front().host_identity; });
+  int hosts() const {
+    std::set<std::string_view> different;
+    for (const auto& each : roster.members) different.insert(each.host_identity);
+    return static_cast<int>(different.size());
   }
 };
 
@@ -238,6 +242,7 @@ process_group::~process_group() = default;
 
 int process_group::rank() const { return implementation_->rank; }
 int process_group::size() const { return static_cast<int>(implementation_->tasks.size()); }
+int process_group::hosts() const { return implementation_->hosts(); }
 const std::vector<task_id>& process_group::tasks() const { return implementation_->tasks; }
 const task_id& process_group::task() const { return implementation_->task; }
 std::uint64_t process_group::generation() const { return implementation_->roster.generation; }
@@ -250,10 +255,11 @@ caf::actor_system& process_group::system() const { return implementation_->syste
 
 std::shared_ptr<communicator> process_group::communicator_of_processes() const {
   const auto& self = *implementation_;
-  if (size() == 1) return nullptr;
+  const auto over = transport_between(size(), hosts());
+  if (over == process_transport::none) return nullptr;
   const auto name = fmt::format("troupe-{}-{}", self.roster.token, self.connections++);
   std::shared_ptr<communicator> made;
-  if (self.on_one_host()) {
+  if (over == process_transport::shared_memory) {
     made = make_shared_memory_communicator(name, rank(), size(), self.options.start_limit);
   } else {
     rendezvous_words words{self.system, self.meeting, generation(), name + "/", self.options.start_limit};

@@ -40,6 +40,8 @@ class process_group {
 
   int rank() const;
   int size() const;
+  /// On how many hosts the processes are; those that can share memory are on one.
+  int hosts() const;
   /// The tasks, by rank.
   const std::vector<task_id>& tasks() const;
   const task_id& task() const;

@@ -1,5 +1,6 @@
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
 #include <troupe/runtime/cluster/event_log.hpp>
+#include <troupe/runtime/cluster/program_log.hpp>
 #include <troupe/runtime/run.hpp>
 #include <troupe/runtime/system_config.hpp>
 
@@ -60,7 +61,7 @@ arguments parse(int argc, char** argv) {
 
 spdlog::logger& log() {
   static const auto logger = [] {
-    auto made = spdlog::stderr_logger_mt("troupe");
+    auto made = spdlog::stderr_logger_mt(program_log_name);
     made->set_pattern("%H:%M:%S.%e troupe %l: %v");
     return made;
   }();
@@ -138,17 +139,18 @@ int run_in_system(const arguments& given, const std::function<int(caf::actor_sys
   std::optional<exit_guard> guard;
   system_config config{given.config.has_value()};
   auto code = 0;
+  std::shared_ptr<tcp_bulk> transport;
   if (given.config) {
     const auto& host = given.config->cluster.address(given.config->task).host;
-    bulk_transport::install(
-        std::make_shared<tcp_bulk>(tcp_bulk_options{.listen_host = listen_address(host), .advertised_host = host}));
+    transport =
+        std::make_shared<tcp_bulk>(tcp_bulk_options{.listen_host = listen_address(host), .advertised_host = host});
+    bulk_transport::install(transport);
   }
   {
     caf::actor_system system{config};
     code = body(system);
     guard.emplace(code);
   }
-  bulk_transport::install(nullptr);
   return code;
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 struct installed {
   std::mutex mutex;
-  std::shared_ptr<bulk_transport> transport;
+  std::weak_ptr<bulk_transport> transport;
 };
 
 installed& slot() {
@@ -21,13 +21,13 @@ installed& slot() {
 std::shared_ptr<bulk_transport> bulk_transport::current() {
   auto& here = slot();
   const std::scoped_lock lock{here.mutex};
-  return here.transport;
+  return here.transport.lock();
 }
 
 void bulk_transport::install(std::shared_ptr<bulk_transport> transport) {
   auto& here = slot();
   const std::scoped_lock lock{here.mutex};
-  here.transport = std::move(transport);
+  here.transport = transport;
 }
 
 }  // namespace troupe

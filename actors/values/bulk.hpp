@@ -39,7 +39,7 @@ class bulk_transport {
   virtual void fetch(const bulk_ticket& ticket, std::span<std::byte> destination, duration limit,
                      std::function<void(status)> done) = 0;
 
-  /// The process's transport, or nullptr.
+  /// The process's transport, for as long as who installed it keeps it; else nullptr.
   static std::shared_ptr<bulk_transport> current();
   static void install(std::shared_ptr<bulk_transport> transport);
 

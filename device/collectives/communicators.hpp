@@ -1,14 +1,10 @@
-// The communicators of the replicas of one process, chosen by their devices.
-//
-//   devices                      implementation
-//   only CPUs                    threads that share memory (thread_communicator.hpp)
-//   GPUs, each another one       NCCL (nccl_communicator.hpp)
-//   anything else                threads; GPUs copy through the host (through_host_communicator.hpp)
+// The communicators of the replicas of one process, as communication_plan.hpp decides.
 #pragma once
 
-#include <troupe/device/collectives/communication_options.hpp>
+#include <troupe/device/collectives/communication_plan.hpp>
 #include <troupe/device/collectives/communicator.hpp>
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,13 +12,17 @@
 
 namespace troupe {
 
-/// One end per device, in that order; each is used by one thread at a time.
+/// One end per device of the plan, in that order; each is used by one thread at a time. `processes` is this process's
+/// end among the processes of the plan, null if there is only one; all of them have as many devices. `join_limit`: how
+/// long GPUs may take to join; 0: half a minute.
 ///
-/// An explicit implementation is honoured: `nccl` for GPUs that are all different, `ring` for any devices, without
-/// NCCL. The options' timeout limits how long GPUs may take to join (0: half a minute).
-///
-/// Throws invalid_argument_error for no devices, a device that is named twice, an implementation that these devices
-/// cannot have, and bad options; and for GPUs as cuda_device.hpp says.
+/// Throws for GPUs as cuda_device.hpp and nccl_communicator.hpp say; invalid_argument_error unless `processes` has the
+/// plan's size.
+std::vector<std::unique_ptr<communicator>> make_communicators(const communication_plan& plan,
+                                                              std::shared_ptr<communicator> processes = nullptr,
+                                                              std::chrono::nanoseconds join_limit = {});
+
+/// The same for the devices of this process alone. Throws what planning throws, and for bad options.
 std::vector<std::unique_ptr<communicator>> make_local_communicators(std::span<const std::string> devices,
                                                                     const communication_options& options = {});
 

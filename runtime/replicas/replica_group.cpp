@@ -1,3 +1,4 @@
+#include <troupe/runtime/cluster/system_scope.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/replicas/replica_group.hpp>
 #include <troupe/runtime/system_config.hpp>
@@ -5,6 +6,7 @@
 #include <caf/send.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace troupe {
@@ -13,6 +15,9 @@ namespace {
 
 /// How long the actors of a strategy that is destroyed may take to end.
 constexpr auto stop_limit = std::chrono::seconds{3};
+
+/// Whose replica or barrier this thread is. Their threads are their own and end with them.
+thread_local const replica_group* served_here = nullptr;
 
 /// A strategy without an application's actor system needs no scheduler to speak of: its actors have threads.
 std::unique_ptr<caf::actor_system_config> own_config() {
@@ -47,6 +52,7 @@ void open_steps::end_all() {
 
 replica_group::replica_group(caf::actor_system* system, options chosen)
     : options_(std::move(chosen)), system_(system), open_(std::make_shared<open_steps>()) {
+  const system_scope scope;  // the group may end on another thread
   if (system_ == nullptr) {
     own_config_ = own_config();
     own_system_ = std::make_unique<caf::actor_system>(*own_config_);
@@ -73,16 +79,49 @@ replica_group::~replica_group() {
   stop_actors(*system_, std::move(actors_), stop_limit);
 }
 
+bool replica_group::runs_here() const { return served_here == this; }
+
+/// What the replicas of one step call. It owns things of the caller, handles on the strategy among them, so it ends
+/// with the last call, before the caller hears that all are done: not whenever the last replica forgets the step.
+class replica_group::shared_body {
+ public:
+  using function = std::function<erased(lock_step&, int)>;
+
+  shared_body(function body, int replicas) : body_(std::move(body)), left_(replicas) {}
+
+  erased call(lock_step& step, int replica) {
+    const struct leaving {
+      shared_body& self;
+      ~leaving() {
+        if (--self.left_ == 0) self.body_ = nullptr;
+      }
+    } last{*this};
+    return body_(step, replica);
+  }
+
+ private:
+  function body_;
+  std::atomic<int> left_;
+};
+
 std::vector<erased> replica_group::run(std::function<erased(lock_step&, int)> body) {
+  const auto shared = std::make_shared<shared_body>(std::move(body), size());
   auto step = std::make_shared<lock_step>(
       lock_step::options{.devices = options_.devices,
                          .first_replica = options_.first_replica,
                          .deadline = later(std::chrono::steady_clock::now(), options_.step_limit),
                          // A merge function runs in a fiber of the barrier.
                          .nested = merge_barrier_state::runs_here(barrier_),
-                         .prepare_collectives = [this] { prepare_communicators(); },
+                         .prepare_collectives =
+                             [this] {
+                               served_here = this;  // in the barrier
+                               prepare_communicators();
+                             },
                          .abort_collectives = [this](const status& why) { abort_communicators(why); }},
-      std::move(body));
+      [this, shared](lock_step& of, int replica) {
+        served_here = this;
+        return shared->call(of, replica);
+      });
   open_->add(step);
   const struct closing {
     open_steps& open;

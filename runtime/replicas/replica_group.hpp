@@ -59,6 +59,10 @@ class replica_group {
   const std::vector<std::string>& devices() const { return options_.devices; }
   int first_replica() const { return options_.first_replica; }
 
+  /// Whether the calling thread is one of its replicas' or its barrier's. That one can't destroy the group: its end
+  /// waits for it.
+  bool runs_here() const;
+
   /// Calls `body` once for each replica, in its fiber; returns the results by replica. Outside of replica fibers.
   /// @throws what the first replica that failed threw; deadline_exceeded_error, unavailable_error, cancelled_error.
   std::vector<erased> run(std::function<erased(lock_step&, int replica)> body);
@@ -68,6 +72,8 @@ class replica_group {
                const std::function<void(communicator&, std::chrono::nanoseconds)>& collective);
 
  private:
+  class shared_body;
+
   void spawn(caf::actor_system& system);
   void prepare_communicators();
   void abort_communicators(const status& why);

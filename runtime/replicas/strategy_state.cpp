@@ -2,6 +2,8 @@
 #include <troupe/device/collectives/gather.hpp>
 #include <troupe/device/collectives/packing.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
+#include <troupe/runtime/cluster/program_log.hpp>
+#include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/distributed_variable.hpp>
 #include <troupe/runtime/replicas/colocation.hpp>
 #include <troupe/runtime/replicas/strategy_state.hpp>
@@ -9,21 +11,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 namespace troupe {
 
-/// Whoever lets go last: that may be a replica that went on after a run's deadline, and no actor can wait for its own
-/// end.
+strategy_state::strategy_state(strategy_settings settings) : settings_(std::move(settings)) {
+  if (!is_default()) log_info(fmt::format("{}: {}", settings_.name, settings_.plan.describe()));
+}
+
+// Who lets go last may be a replica that goes on after its run's deadline, which can't wait for its own end, or any
+// fiber, whose actor must not stand still.
 strategy_state::~strategy_state() {
-  if (settings_.replicas && fiber_host::current() != nullptr)
-    std::thread{[replicas = std::move(settings_.replicas)]() mutable { replicas.reset(); }}.detach();
+  if (!settings_.replicas) return;
+  if (settings_.replicas->runs_here() || fiber_host::current() != nullptr)
+    reaper::instance().take(std::move(settings_.replicas));
 }
 
 const std::shared_ptr<strategy_state>& strategy_state::default_strategy() {
   static const auto& instance = *new auto{std::make_shared<strategy_state>(
-      strategy_settings{.name = "default strategy", .worker_devices = {"CPU:0"}, .parameter_devices = {"CPU:0"}})};
+      strategy_settings{.name = "default strategy",
+                        .worker_devices = {"CPU:0"},
+                        .parameter_devices = {"CPU:0"},
+                        .plan = plan_communication({.devices = {{.name = "CPU:0", .gpu = {}}}})})};
   return instance;
 }
 
@@ -67,27 +76,15 @@ std::vector<erased> strategy_state::run(std::function<erased(int)> body) {
   }
   // What the caller may use, its replicas may, too.
   const auto client = using_client::current();
-  // The replicas keep the strategy while they run, and not a moment longer: it is not for them to destroy it.
-  const auto kept = std::make_shared<std::shared_ptr<strategy_state>>(shared_from_this());
-  try {
-    auto results = settings_.replicas->run([kept, client, body = std::move(body)](lock_step& step, int replica) {
-      const using_client variables{client};
-      const context_scope here{{context_kind::replica, *kept, replica, &step}};
-      return body(replica);
-    });
-    kept->reset();
-    return results;
-  } catch (const error& failed) {
-    // After these some replicas may still run.
-    const auto code = failed.code();
-    const auto may_run =
-        code == status_code::deadline_exceeded || code == status_code::cancelled || code == status_code::unavailable;
-    if (!may_run) kept->reset();
-    throw;
-  } catch (...) {
-    kept->reset();
-    throw;
-  }
+  // A replica keeps the strategy while its function runs, and not a moment longer: the caller is the owner.
+  return settings_.replicas->run(
+      [strategy = weak_from_this(), client, body = std::move(body)](lock_step& step, int replica) {
+        auto owner = strategy.lock();
+        if (!owner) throw cancelled_error{"the strategy was destroyed before its replica came to this function"};
+        const using_client variables{client};
+        const context_scope here{{context_kind::replica, std::move(owner), replica, &step}};
+        return body(replica);
+      });
 }
 
 erased strategy_state::merge(merge_arrival_ptr brought) {
@@ -121,17 +118,28 @@ void check_gather_axis(const indexed_slices& x, int axis) {
 
 namespace {
 
-/// Reduces tensors on whichever devices; they come back to theirs.
+/// Tensors come from whichever device to where the group works, and results go back there.
+tensor brought_to(const communicator& group, const tensor& x) { return x.copy_to(group.device()); }
+
 void all_reduce_anywhere(communicator& group, std::span<tensor> values, reduce_op op,
                          const communication_options& options, std::chrono::nanoseconds limit) {
   std::vector<std::string> devices;
   devices.reserve(values.size());
   for (auto& each : values) {
     devices.push_back(each.device());
-    each = each.copy_to(group.device());
+    each = brought_to(group, each);
   }
   all_reduce_packed(group, values, op, options, limit);
   for (auto i = std::size_t{0}; i < values.size(); ++i) values[i] = values[i].copy_to(devices[i]);
+}
+
+indexed_slices all_reduce_anywhere(communicator& group, const indexed_slices& x, reduce_op op,
+                                   std::chrono::nanoseconds limit) {
+  const indexed_slices there{brought_to(group, x.values), brought_to(group, x.indices), x.dense_shape};
+  auto result = troupe::all_reduce(group, there, op, limit);
+  result.values = result.values.copy_to(x.values.device());
+  result.indices = result.indices.copy_to(x.indices.device());
+  return result;
 }
 
 }  // namespace
@@ -156,10 +164,11 @@ tensor strategy_state::all_gather(const tensor& value, int axis, const communica
   if (is_default()) return value;
   const auto& current = execution_context::current();
   tensor result;
-  settings_.replicas->perform(
-      *current.step, current.replica, collective_limit(options),
-      [&](communicator& group, std::chrono::nanoseconds limit) { result = gather_uneven(group, value, axis, limit); });
-  return result;
+  settings_.replicas->perform(*current.step, current.replica, collective_limit(options),
+                              [&](communicator& group, std::chrono::nanoseconds limit) {
+                                result = gather_uneven(group, brought_to(group, value), axis, limit);
+                              });
+  return result.copy_to(value.device());
 }
 
 indexed_slices strategy_state::all_reduce(const indexed_slices& value, reduce_op op,
@@ -169,7 +178,7 @@ indexed_slices strategy_state::all_reduce(const indexed_slices& value, reduce_op
   indexed_slices result;
   settings_.replicas->perform(*current.step, current.replica, collective_limit(options),
                               [&](communicator& group, std::chrono::nanoseconds limit) {
-                                result = troupe::all_reduce(group, value, op, limit);
+                                result = all_reduce_anywhere(group, value, op, limit);
                               });
   return result;
 }
@@ -188,9 +197,6 @@ indexed_slices strategy_state::all_gather(const indexed_slices& value, int axis,
 // --- tensors of all replicas ----------------------------------------------------------------------------------------
 
 namespace {
-
-/// Reductions over replicas that don't use the replicas' own communicators are done on the host.
-constexpr auto host = "CPU:0";
 
 void check_alike(std::span<const tensor> values) {
   for (auto i = std::size_t{1}; i < values.size(); ++i) {
@@ -229,6 +235,11 @@ tensor divided(tensor sum, double count, dtype type) {
 
 }  // namespace
 
+/// A single value meets no other one, so it stays where it is.
+std::string strategy_state::meeting_device(std::span<const tensor> values) const {
+  return values.size() > 1 || settings_.processes ? settings_.plan.meeting_device : values.front().device();
+}
+
 tensor strategy_state::reduce_over_processes(tensor local, reduce_op op) {
   if (settings_.processes) settings_.processes->all_reduce(local, op, collective_limit({}));
   return local;
@@ -236,21 +247,25 @@ tensor strategy_state::reduce_over_processes(tensor local, reduce_op op) {
 
 tensor strategy_state::reduce(reduce_op op, std::span<const tensor> values) {
   check_alike(values);
-  auto result = addend(values.front(), op);
-  for (const auto& each : values.subspan(1)) accumulate(result, addend(each, op), op);
+  const auto where = meeting_device(values);
+  const auto home = values.front().device();
+  auto result = addend(values.front().copy_to(where), op);
+  for (const auto& each : values.subspan(1)) accumulate(result, addend(each.copy_to(where), op), op);
   result = reduce_over_processes(std::move(result), op == reduce_op::mean ? reduce_op::sum : op);
-  if (op != reduce_op::mean) return result;
-  return divided(std::move(result), settings_.num_replicas_in_sync, values.front().get_dtype());
+  if (op != reduce_op::mean) return result.copy_to(home);
+  return divided(std::move(result), settings_.num_replicas_in_sync, values.front().get_dtype()).copy_to(home);
 }
 
 tensor strategy_state::reduce(reduce_op op, std::span<const tensor> values, const reduction_axes& axes) {
   if (op != reduce_op::sum && op != reduce_op::mean)
     throw invalid_argument_error{
         fmt::format("reduce with axes takes sum or mean, not {}; reduce over replicas without axes", to_string(op))};
+  const auto where = meeting_device(values);
+  const auto home = values.front().device();
   auto total = tensor{};
   auto count = 0.0;
   for (const auto& each : values) {
-    auto part = reduce_sum(addend(each, op), axes);
+    auto part = reduce_sum(addend(each, op), axes).copy_to(where);
     count += static_cast<double>(each.element_count()) /
              static_cast<double>(std::max<std::int64_t>(part.element_count(), 1));
     if (&each == &values.front())
@@ -259,23 +274,26 @@ tensor strategy_state::reduce(reduce_op op, std::span<const tensor> values, cons
       add_in_place(total, part);
   }
   total = reduce_over_processes(std::move(total), reduce_op::sum);
-  if (op == reduce_op::sum) return total;
+  if (op == reduce_op::sum) return total.copy_to(home);
   const auto elements = reduce_over_processes(tensor::scalar(count), reduce_op::sum);
-  return divided(std::move(total), elements.item<double>(), values.front().get_dtype());
+  return divided(std::move(total), elements.item<double>(), values.front().get_dtype()).copy_to(home);
 }
 
 tensor strategy_state::gather(std::span<const tensor> values, int axis) {
   for (const auto& each : values) check_gatherable(each);
   std::vector<tensor> parts;
   parts.reserve(values.size());
-  for (const auto& each : values) parts.push_back(each.copy_to(host));
+  for (const auto& each : values) parts.push_back(each.copy_to(settings_.plan.meeting_device));
   auto local = concatenate(parts, axis);
   return settings_.processes ? gather_uneven(*settings_.processes, local, axis, collective_limit({})) : local;
 }
 
 tensor strategy_state::first(tensor value) {
-  if (settings_.processes) settings_.processes->broadcast(value, 0, collective_limit({}));
-  return value;
+  if (!settings_.processes) return value;
+  const auto home = value.device();
+  value = brought_to(*settings_.processes, value);
+  settings_.processes->broadcast(value, 0, collective_limit({}));
+  return value.copy_to(home);
 }
 
 namespace {

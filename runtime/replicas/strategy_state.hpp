@@ -5,6 +5,7 @@
 #pragma once
 
 #include <troupe/device/collectives/communication_options.hpp>
+#include <troupe/device/collectives/communication_plan.hpp>
 #include <troupe/device/collectives/communicator.hpp>
 #include <troupe/device/collectives/indexed_slices.hpp>
 #include <troupe/device/kernels/reduction.hpp>
@@ -36,6 +37,8 @@ struct strategy_settings {
   /// Which share of the input this process reads, of how many.
   int input_pipeline_id = 0;
   int num_input_pipelines = 1;
+  /// Who carries the replicas' tensors, and where they meet.
+  communication_plan plan;
   /// Connects the processes of the strategy, this one as one rank; null if there is only this one. Used while no
   /// replica is in a collective.
   std::shared_ptr<communicator> processes;
@@ -52,7 +55,9 @@ struct strategy_settings {
 
 class strategy_state : public std::enable_shared_from_this<strategy_state> {
  public:
-  explicit strategy_state(strategy_settings settings) : settings_(std::move(settings)) {}
+  /// Tells the program's log how its replicas communicate.
+  explicit strategy_state(strategy_settings settings);
+  /// Ends the replicas and waits for them: here, or where the calling thread may not wait, on the reaper's.
   ~strategy_state();
   strategy_state(const strategy_state&) = delete;
 
@@ -115,6 +120,8 @@ class strategy_state : public std::enable_shared_from_this<strategy_state> {
 
  private:
   duration collective_limit(const communication_options& options) const;
+  /// Where values of all replicas are worked on in cross-replica context.
+  std::string meeting_device(std::span<const tensor> values) const;
   tensor reduce_over_processes(tensor local, reduce_op op);
 
   strategy_settings settings_;

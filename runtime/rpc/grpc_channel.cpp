@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/rpc/grpc_channel.hpp>
 #include <troupe/runtime/rpc/grpc_messages.hpp>
 
@@ -6,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <utility>
 
 #include <grpc/support/time.h>
@@ -32,7 +32,7 @@ struct callback_scope {
 // A client that looks for its server asks again after at most this.
 constexpr auto first_pause = 100ms;
 constexpr auto longest_pause = 1s;
-// Cancelled operations end at once; beyond this something else is wrong, and nobody waits for it.
+// Cancelled operations end at once; beyond this something else is wrong, and only the reaper waits for it.
 constexpr auto end_limit = 10s;
 
 int milliseconds(duration time) {
@@ -109,54 +109,23 @@ grpc_connection::grpc_connection(const channel_options& options)
       bounds_(options.bounds),
       channel_(::grpc::CreateCustomChannel(target_of(options.address), ::grpc::InsecureChannelCredentials(),
                                            arguments_of(options))),
-      stub_(v1::Rpc::NewStub(channel_)) {}
+      stub_(v1::Rpc::NewStub(channel_)),
+      operations_(bounds_.calls_per_client_max) {}
+
+grpc_connection::~grpc_connection() { operations_.wait_until_empty(); }
 
 status grpc_connection::begin(const grpc_operation_ptr& started, std::uint64_t& number) {
-  const std::scoped_lock lock{mutex_};
-  if (closed_) return client_closed;
-  if (open_.size() >= bounds_.calls_per_client_max)
-    return {status_code::resource_exhausted,
-            fmt::format("the client has {} open calls to {}, its limit (calls_per_client_max)", open_.size(), server_)};
-  number = ++last_number_;
-  open_.emplace(number, started);
-  ++count_;
-  return {};
-}
-
-grpc_operation_ptr grpc_connection::take(std::uint64_t number) {
-  const std::scoped_lock lock{mutex_};
-  auto taken = open_.extract(number);
-  return std::move(taken.mapped());
-}
-
-void grpc_connection::end(grpc_operation_ptr taken) {
-  taken.reset();
-  const std::scoped_lock lock{mutex_};
-  if (--count_ == 0 && closed_) changed_.notify_all();
-}
-
-grpc_operation_ptr grpc_connection::find(std::uint64_t number) const {
-  const std::scoped_lock lock{mutex_};
-  const auto found = open_.find(number);
-  return found == open_.end() ? nullptr : found->second;
-}
-
-std::vector<grpc_operation_ptr> grpc_connection::close() {
-  const std::scoped_lock lock{mutex_};
-  std::vector<grpc_operation_ptr> result;
-  if (std::exchange(closed_, true)) return result;
-  for (const auto& [number, each] : open_) result.push_back(each);
-  return result;
-}
-
-bool grpc_connection::is_closed() const {
-  const std::scoped_lock lock{mutex_};
-  return closed_;
-}
-
-bool grpc_connection::wait_until_idle(duration limit) {
-  std::unique_lock lock{mutex_};
-  return changed_.wait_for(lock, limit, [this] { return count_ == 0; });
+  switch (operations_.enter(started, number)) {
+    case open_operations::refusal::none:
+      return {};
+    case open_operations::refusal::closed:
+      return client_closed;
+    case open_operations::refusal::full:
+      break;
+  }
+  return {status_code::resource_exhausted,
+          fmt::format("the client has {} open calls to {}, its limit (calls_per_client_max)", operations_.places(),
+                      server_)};
 }
 
 status grpc_connection::prepare(grpc_operation& started) const {
@@ -213,7 +182,7 @@ status grpc_connection::explain(const grpc_operation& ended) const {
       return say("was lost with the server");
     case status_code::cancelled:
       // Our own cancellations have ended their calls before; a server that shuts down does this, too.
-      if (is_closed()) return client_closed;
+      if (operations_.is_closed()) return client_closed;
       return {status_code::unavailable, fmt::format("{} was dropped by {}", ended.method, server_)};
     case status_code::unimplemented:
       return {status_code::failed_precondition,
@@ -226,16 +195,12 @@ status grpc_connection::explain(const grpc_operation& ended) const {
 
 // --- the channel ----------------------------------------------------------------------------------------------------
 
-grpc_channel::grpc_channel(const channel_options& options) : connection_(std::make_shared<grpc_connection>(options)) {}
+grpc_channel::grpc_channel(const channel_options& options) : connection_(std::make_unique<grpc_connection>(options)) {}
 
 grpc_channel::~grpc_channel() {
   close();
-  // G-2: an observer of a call may be the last who holds the channel.
-  if (!in_callback && connection_->wait_until_idle(end_limit)) return;
-  std::thread{[connection = std::move(connection_)] {
-    while (!connection->wait_until_idle(end_limit)) {
-    }
-  }}.detach();
+  if (in_callback || !connection_->operations().wait_until_empty(end_limit))
+    reaper::instance().take(std::move(connection_));
 }
 
 std::vector<method_description> grpc_channel::list(time_point deadline) {
@@ -262,10 +227,9 @@ grpc_operation_ptr grpc_channel::try_list(time_point deadline) {
   connection_->stub().async()->List(&asked->context, &v1::ListRequest::default_instance(), &asked->methods,
                                     [question = asked.get(), number, open = connection_.get()](::grpc::Status ended) {
                                       const callback_scope scope;
-                                      auto taken = open->take(number);
+                                      const auto last = open->operations().leave(number);
                                       question->ended = std::move(ended);
                                       question->completed.set();
-                                      open->end(std::move(taken));
                                     });
   try {
     asked->completed.wait_until(never, "the list of a server's methods");
@@ -292,10 +256,9 @@ void grpc_channel::start(call_ptr started) {
   connection_->stub().async()->Call(&operation->context, &operation->request, &operation->reply,
                                     [operation = operation.get(), open = connection_.get()](::grpc::Status ended) {
                                       const callback_scope scope;
-                                      auto taken = open->take(operation->what->id);
+                                      const auto last = open->operations().leave(operation->what->id);
                                       operation->ended = std::move(ended);
                                       open->finish(*operation);
-                                      open->end(std::move(taken));
                                     });
 }
 
@@ -304,19 +267,18 @@ void grpc_channel::perform(const call_ptr& started) {
   const auto operation = begin(started);
   if (!operation) return;
   operation->ended = connection_->stub().Call(&operation->context, operation->request, &operation->reply);
-  auto taken = connection_->take(started->id);
+  const auto last = connection_->operations().leave(started->id);
   connection_->finish(*operation);
-  connection_->end(std::move(taken));
 }
 
 void grpc_channel::cancel(const call_ptr& unwanted) {
-  const auto operation = connection_->find(unwanted->id);
+  const auto operation = connection_->operations().find(unwanted->id);
   unwanted->finish({status_code::cancelled, "the caller does not want the result any more"});
   if (operation && operation->what == unwanted) operation->context.TryCancel();
 }
 
 void grpc_channel::close() {
-  for (const auto& each : connection_->close()) {
+  for (const auto& each : connection_->operations().close()) {
     if (each->what) each->what->finish(client_closed);
     each->context.TryCancel();
   }

@@ -4,47 +4,27 @@
 // count, and to end things in order. A call that begins in the moment in which gRPC notices a loss may end with
 // `unavailable`: nobody knows then whether the server has received it.
 //
-// G-2 The connection is given up when nothing is open on it, and never by a thread of gRPC, which would wait for
-// itself. So operations, which hold a part of it each, count until they are destroyed, and callbacks hold neither. A
-// private header: gRPC is no part of troupe's interface.
+// Who owns what: the channel, which the client's handles and open results share, owns the connection alone; the
+// connection owns the gate that its operations pass (open_operations.hpp, G-2). When the channel is dropped, the
+// connection is closed and waits at its gate: on the thread that dropped it, or, where that is a thread of gRPC (an
+// observer of a call may be the last who holds the channel), on the reaper's.
+//
+// A private header: gRPC is no part of troupe's interface.
 #pragma once
 
-#include <troupe/actors/fibers/completion.hpp>
 #include <troupe/rpc.grpc.pb.h>
+#include <troupe/runtime/rpc/open_operations.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
 
 namespace troupe::rpc {
 
-/// A call, or the question for the list of methods, from its begin to its end.
-struct grpc_operation {
-  explicit grpc_operation(std::string called, call_ptr started = nullptr)
-      : method(std::move(called)), what(std::move(started)) {}
-
-  const std::string method;
-  /// Not for the list.
-  const call_ptr what;
-  ::grpc::ClientContext context;
-  v1::CallRequest request;
-  v1::CallReply reply;
-  v1::ListReply methods;
-  ::grpc::Status ended;
-  /// Only of the list.
-  completion completed;
-};
-using grpc_operation_ptr = std::shared_ptr<grpc_operation>;
-
-/// Lives as long as anything is open on it.
 class grpc_connection {
  public:
   explicit grpc_connection(const channel_options& options);
@@ -52,19 +32,13 @@ class grpc_connection {
   const std::string& server() const { return server_; }
   v1::Rpc::Stub& stub() { return *stub_; }
 
-  /// Keeps the operation and gives it a number. Not ok: the connection is closed, or a limit is reached.
+  /// Not on a thread of gRPC: waits until all operations have left.
+  ~grpc_connection();
+  grpc_connection(const grpc_connection&) = delete;
+
+  open_operations& operations() { return operations_; }
+  /// Lets the operation in. Not ok: the connection is closed, or a limit is reached.
   status begin(const grpc_operation_ptr& started, std::uint64_t& number);
-  /// gRPC has called back for the last time: the operation's place is free, before anybody hears of its end and begins
-  /// another one. What is taken must `end`.
-  grpc_operation_ptr take(std::uint64_t number);
-  /// Destroys the operation. This object may be gone afterwards.
-  void end(grpc_operation_ptr taken);
-  grpc_operation_ptr find(std::uint64_t number) const;
-  /// Nothing begins any more; what is open.
-  std::vector<grpc_operation_ptr> close();
-  bool is_closed() const;
-  /// Whether nothing is open, at the latest after `limit`.
-  bool wait_until_idle(duration limit);
 
   /// Fills the request; what is wrong with it.
   status prepare(grpc_operation& started) const;
@@ -82,13 +56,8 @@ class grpc_connection {
   const limits bounds_;
   const std::shared_ptr<::grpc::Channel> channel_;
   const std::unique_ptr<v1::Rpc::Stub> stub_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool closed_ = false;
-  std::uint64_t last_number_ = 0;
-  std::unordered_map<std::uint64_t, grpc_operation_ptr> open_;
-  /// Those in `open_`, and those that were taken and are not destroyed yet.
-  std::size_t count_ = 0;
+  /// Last, so that it goes first.
+  open_operations operations_;
 };
 
 class grpc_channel final : public channel {
@@ -106,7 +75,7 @@ class grpc_channel final : public channel {
   grpc_operation_ptr begin(const call_ptr& started);
   grpc_operation_ptr try_list(time_point deadline);
 
-  std::shared_ptr<grpc_connection> connection_;
+  std::unique_ptr<grpc_connection> connection_;
 };
 
 }  // namespace troupe::rpc

@@ -1,9 +1,7 @@
-#include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/rpc/rpc_system.hpp>
 #include <troupe/runtime/system_config.hpp>
 
-#include <caf/logger.hpp>
 #include <fmt/format.h>
 
 #include <array>
@@ -48,12 +46,6 @@ void check_networked(const caf::actor_system& system, const char* what) {
         fmt::format("an RPC {} needs CAF's middleman: call load<caf::io::middleman>() in the constructor of the actor "
                     "system's config",
                     what)};
-}
-
-system_scope::~system_scope() {
-  // A fiber's thread goes back to the system of the fiber's actor.
-  auto* const host = fiber_host::current();
-  caf::logger::set_current_actor_system(host != nullptr ? &host->clock().self()->home_system() : nullptr);
 }
 
 std::shared_ptr<caf::actor_system> shared_system(bool networked) {

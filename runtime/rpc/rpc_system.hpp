@@ -1,6 +1,8 @@
 // The actor system of remote procedure calls in programs that don't bring one of their own.
 #pragma once
 
+#include <troupe/runtime/cluster/system_scope.hpp>
+
 #include <caf/actor_system.hpp>
 
 #include <memory>
@@ -18,16 +20,5 @@ void abandon(const caf::actor_system& system);
 
 /// @throws failed_precondition_error when an application's system lacks the middleman that "server" or "client" needs
 void check_networked(const caf::actor_system& system, const char* what);
-
-/// Each thread that makes or spawns something in a system does so within this scope. Problem: CAF remembers in every
-/// thread the system that the thread spawned in last, and the end of a system waits until no thread remembers it,
-/// though threads (of the application, of a cluster's workers) outlive the last client. Not around anything that
-/// suspends.
-class system_scope {
- public:
-  system_scope() = default;
-  ~system_scope();
-  system_scope(const system_scope&) = delete;
-};
 
 }  // namespace troupe::rpc

@@ -5,6 +5,7 @@
 #include <troupe/runtime/rpc/rpc_transport.hpp>
 
 #include <array>
+#include <memory>
 #include <mutex>
 
 #include <netdb.h>
@@ -16,59 +17,33 @@ namespace {
 
 constexpr auto loopback = "127.0.0.1";
 
-class lease;
-
-/// The transport that this file installed, as long as somebody uses it.
-struct provided_transport {
-  std::mutex mutex;
-  std::weak_ptr<lease> users;
-  const bulk_transport* transport = nullptr;
-  std::string host;
-};
-
-provided_transport& provided() {
-  static provided_transport instance;
-  return instance;
-}
-
-/// What users of the transport hold. The process holds the transport itself, so that its last user can't be told by
-/// that.
-class lease {
+/// Provided by this file. Its users own it together: the process finds it for as long as one of them has it.
+class provided_transport final : public tcp_bulk {
  public:
-  explicit lease(std::shared_ptr<bulk_transport> installed) : transport(std::move(installed)) {}
-  ~lease() {
-    auto& here = provided();
-    const std::scoped_lock lock{here.mutex};
-    if (bulk_transport::current() == transport) bulk_transport::install(nullptr);
-    if (here.transport == transport.get()) here.transport = nullptr;
-  }
-  lease(const lease&) = delete;
+  provided_transport(const std::string& listen, const std::string& advertised)
+      : tcp_bulk({.listen_host = listen, .advertised_host = advertised}), reaches_others_(advertised != loopback) {}
 
-  const std::shared_ptr<bulk_transport> transport;
+  /// Whether other machines reach it.
+  bool reaches_others() const { return reaches_others_; }
+
+ private:
+  const bool reaches_others_;
 };
-
-std::shared_ptr<bulk_transport> used(std::shared_ptr<lease> by) {
-  auto* const transport = by->transport.get();
-  return {std::move(by), transport};
-}
 
 /// A loopback transport is of no use to other machines, so it gives way to one that they reach; whoever still uses it
 /// keeps it.
 std::shared_ptr<bulk_transport> provide(const std::string& listen, const std::string& advertised) {
-  auto& here = provided();
-  std::shared_ptr<lease> mine;  // its end locks, too
-  const std::scoped_lock lock{here.mutex};
-  mine = here.users.lock();
-  auto installed = bulk_transport::current();
-  if (installed && installed.get() != here.transport) return installed;
-  if (mine && (here.host != loopback || advertised == loopback)) return used(std::move(mine));
-  const auto made = std::make_shared<tcp_bulk>(tcp_bulk_options{.listen_host = listen, .advertised_host = advertised});
-  const auto taken = std::make_shared<lease>(made);
-  here.users = taken;
-  here.transport = made.get();
-  here.host = advertised;
+  static std::mutex one_at_a_time;
+  std::shared_ptr<bulk_transport> installed;  // perhaps the last handle, whose end waits for threads
+  const std::scoped_lock lock{one_at_a_time};
+  installed = bulk_transport::current();
+  if (installed) {
+    const auto* const provided = dynamic_cast<const provided_transport*>(installed.get());
+    if (provided == nullptr || provided->reaches_others() || advertised == loopback) return installed;
+  }
+  auto made = std::make_shared<provided_transport>(listen, advertised);
   bulk_transport::install(made);
-  return used(taken);
+  return made;
 }
 
 /// The address that this machine has on the way to the server. Nothing is sent: the kernel only chooses a route.

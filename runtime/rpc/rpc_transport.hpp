@@ -17,8 +17,8 @@ namespace troupe::rpc {
 /// True for names and addresses of the loopback device and for this machine's wildcards.
 bool is_local_host(const std::string& host);
 
-/// The transport of a client of the server there: the process's own if it has one. It is uninstalled with its last
-/// user.
+/// The transport of a client of the server there: the process's own if it has one. One that is made here belongs to
+/// those who asked for it together, and the process has it for as long as they do.
 std::shared_ptr<bulk_transport> transport_towards(const task_address& server);
 /// The transport of a server that listens there.
 std::shared_ptr<bulk_transport> transport_at(const task_address& listening);

@@ -36,16 +36,23 @@ BOOST_AUTO_TEST_CASE(is_the_one_that_was_installed_last) {
   BOOST_TEST(bulk_transport::current() == first);
   bulk_transport::install(second);
   BOOST_TEST(bulk_transport::current() == second);
-  BOOST_TEST(first.use_count() == 1);
   bulk_transport::install(nullptr);
   BOOST_TEST(!bulk_transport::current());
-  BOOST_TEST(second.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(belongs_to_who_installed_it) {
+  auto mine = std::make_shared<idle_transport>();
+  bulk_transport::install(mine);
+  BOOST_TEST(mine.use_count() == 1);
+  mine.reset();
+  BOOST_TEST(!bulk_transport::current());
 }
 
 BOOST_AUTO_TEST_CASE(lives_as_long_as_somebody_uses_it) {
-  bulk_transport::install(std::make_shared<idle_transport>());
+  auto mine = std::make_shared<idle_transport>();
+  bulk_transport::install(mine);
   const auto used = bulk_transport::current();
-  bulk_transport::install(nullptr);
+  mine.reset();
   BOOST_TEST(used->offer({}, bulk_transport::offer_lifetime).endpoint == "nowhere");
 }
 
@@ -55,7 +62,11 @@ BOOST_AUTO_TEST_CASE(may_be_replaced_while_threads_ask_for_it) {
   std::thread asking{[&] {
     while (!stop) found += bulk_transport::current() ? 1 : 0;
   }};
-  for (auto i = 0; i < 1000 || found == 0; ++i) bulk_transport::install(std::make_shared<idle_transport>());
+  std::shared_ptr<bulk_transport> mine;
+  for (auto i = 0; i < 1000 || found == 0; ++i) {
+    mine = std::make_shared<idle_transport>();
+    bulk_transport::install(mine);
+  }
   stop = true;
   asking.join();
   BOOST_TEST(found > 0);

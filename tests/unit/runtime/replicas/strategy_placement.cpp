@@ -2,10 +2,16 @@
 // semantics.md 1.4.
 #include "replica_test.hpp"
 
+#include <troupe/runtime/cluster/program_log.hpp>
+
 #include <boost/test/unit_test.hpp>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <sstream>
 #include <tuple>
 
 namespace troupe {
@@ -212,6 +218,38 @@ BOOST_AUTO_TEST_CASE(worker_devices_run_replicas_and_parameter_devices_hold_vari
   BOOST_TEST(alone.extended().worker_devices() == devices{"CPU:0"});
   require_error<failed_precondition_error>("the default strategy has no parameter devices",
                                            [&] { alone.extended().parameter_devices(); });
+}
+
+// --- who carries values ----------------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_strategy_says_how_its_replicas_communicate) {
+  BOOST_TEST(mirrored_strategy{cpus(4)}.extended().communicator_description() ==
+             "threads in shared memory, 4 replicas on CPU:0..3");
+  BOOST_TEST(one_device_strategy{"CPU:2"}.extended().communicator_description() ==
+             "1 replica on CPU:2, which is alone");
+  BOOST_TEST(default_strategy().extended().communicator_description() == "1 replica on CPU:0, which is alone");
+}
+
+BOOST_AUTO_TEST_CASE(an_implementation_that_the_devices_cannot_have_is_refused_when_the_strategy_is_made) {
+  const replica_strategy_options options{.communication = {.implementation = communication_implementation::nccl}};
+  require_error<invalid_argument_error>("NCCL connects GPUs only", [&] { mirrored_strategy{cpus(2), options}; });
+}
+
+BOOST_AUTO_TEST_CASE(the_decision_is_written_once_to_the_programs_log_and_nowhere_without_one) {
+  std::ostringstream lines;
+  {
+    mirrored_strategy{cpus(3)}.run([] {});
+  }  // nobody listens yet
+  const auto log =
+      std::make_shared<spdlog::logger>(program_log_name, std::make_shared<spdlog::sinks::ostream_sink_mt>(lines));
+  log->set_pattern("%v");
+  spdlog::register_logger(log);
+  const struct unregistering {
+    ~unregistering() { spdlog::drop(program_log_name); }
+  } last;
+  const mirrored_strategy strategy{cpus(2)};
+  for (auto i = 0; i < 3; ++i) strategy.run([] { replica_context::current().all_reduce(reduce_op::sum, 1.0f); });
+  BOOST_TEST(lines.str() == "mirrored_strategy: threads in shared memory, 2 replicas on CPU:0..1\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_strategy_of_one_process_initialises_saves_and_summarises_itself) {

@@ -1,6 +1,8 @@
 // What run(), merge_call and the contexts around them promise; semantics.md 1.3, 4 and 5.2, seeds 002 and 003.
 #include "replica_test.hpp"
 
+#include <troupe/runtime/cluster/reaper.hpp>
+
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
@@ -357,6 +359,59 @@ BOOST_AUTO_TEST_CASE(strategies_that_are_dropped_right_after_a_run_leave_no_thre
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
   while (threads_of_this_process() > before && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   BOOST_TEST(threads_of_this_process() <= before);
+}
+
+// --- ends: who lets go of a strategy last, and on which thread
+// --------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_function_may_hold_its_own_strategy_which_still_ends_with_the_callers_handle) {
+  for (auto i = 0; i < 50; ++i) {
+    mirrored_strategy strategy{cpus(2)};
+    const std::weak_ptr<strategy_state> watched = strategy.state();
+    strategy.run([strategy] {
+      replica_context::current().merge_call([strategy](troupe::strategy&) { static_cast<void>(strategy); });
+    });
+    strategy = mirrored_strategy{cpus(1)};
+    BOOST_TEST(watched.expired());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_replica_that_goes_on_after_the_deadline_may_be_the_last_who_holds_the_strategy) {
+  const auto before = threads_of_this_process();
+  for (auto i = 0; i < 10; ++i) {
+    std::latch dropped{1};
+    std::weak_ptr<strategy_state> watched;
+    {
+      const mirrored_strategy strategy{cpus(2), {.step_limit = std::chrono::milliseconds{10}}};
+      watched = strategy.state();
+      BOOST_CHECK_THROW(strategy.run([&dropped, strategy] { dropped.wait(); }), deadline_exceeded_error);
+    }
+    BOOST_TEST(!watched.expired());
+    dropped.count_down();
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (!watched.expired() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    BOOST_TEST(watched.expired());
+    BOOST_TEST(reaper::instance().wait_until_idle(std::chrono::seconds{20}));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+  while (threads_of_this_process() > before && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  BOOST_TEST(threads_of_this_process() <= before);
+}
+
+BOOST_AUTO_TEST_CASE(an_applications_system_outlives_a_strategy_that_its_replica_drops_last) {
+  for (auto i = 0; i < 5; ++i) {
+    std::latch dropped{1};
+    {
+      system_config config{false};
+      caf::actor_system system{config};
+      {
+        const mirrored_strategy strategy{system, cpus(2), {.step_limit = std::chrono::milliseconds{10}}};
+        BOOST_CHECK_THROW(strategy.run([&dropped, strategy] { dropped.wait(); }), deadline_exceeded_error);
+      }
+      dropped.count_down();
+    }
+    BOOST_TEST(reaper::instance().wait_until_idle(std::chrono::seconds{20}));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_strategy_lives_in_an_applications_actor_system_too) {

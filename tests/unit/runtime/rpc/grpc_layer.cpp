@@ -5,6 +5,7 @@
 #include <troupe/device/base/internal/descriptor.hpp>
 #include <troupe/rpc.grpc.pb.h>
 #include <troupe/runtime/bulk/bulk_socket.hpp>
+#include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/rpc/grpc_messages.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
 #include <troupe/runtime/system_config.hpp>
@@ -484,19 +485,24 @@ BOOST_AUTO_TEST_CASE(a_listener_that_ends_answers_what_its_executors_could_not) 
 BOOST_AUTO_TEST_CASE(an_observer_may_be_the_last_who_holds_the_channel) {
   test_server server;
   for (auto round = 0; round < 20; ++round) {
+    gate started;
     std::promise<void> gone;
     auto held = connect_grpc({.address = {"127.0.0.1", server.serving.port()}});
     const auto asked =
         std::make_shared<call>("double", 0, std::vector<datum>{datum{1}}, std::chrono::steady_clock::now() + patience);
     auto* const plain = held.get();
-    asked->on_end([&gone, held = std::move(held)]() mutable {
+    asked->on_end([&, held = std::move(held)]() mutable {
+      started.wait();
       held.reset();
       gone.set_value();
     });
     plain->start(asked);
+    started.open();
     BOOST_REQUIRE((gone.get_future().wait_for(patience) == std::future_status::ready));
     BOOST_TEST(asked->end_status().ok(), asked->end_status().render());
   }
+  // All connections have come to an end.
+  BOOST_TEST(reaper::instance().wait_until_idle(patience));
 }
 
 BOOST_AUTO_TEST_CASE(a_closed_channel_has_ended_everything_and_stays_closed) {

@@ -1,0 +1,143 @@
+#include <troupe/device/base/device_name.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/collectives/communication_plan.hpp>
+#include <troupe/device/cuda/cuda_device.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+bool is_gpu(const replica_device& device) { return device.gpu.has_value(); }
+
+/// "GPU:0..2, CPU:0": runs of consecutive indices are drawn together.
+std::string list_of(const std::vector<replica_device>& devices) {
+  std::vector<std::string> parts;
+  for (auto first = devices.begin(); first != devices.end();) {
+    const auto begin = device_name::parse(first->name);
+    auto last = begin;
+    auto next = std::next(first);
+    for (; next != devices.end(); ++next) {
+      auto expected = last;
+      ++expected.index;
+      if (device_name::parse(next->name) != expected) break;
+      last = expected;
+    }
+    parts.push_back(begin == last ? begin.to_string() : fmt::format("{}..{}", begin.to_string(), last.index));
+    first = next;
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// Why NCCL can't serve them, whatever was asked for; empty if it can.
+std::string_view reason_against_nccl(const communication_case& given) {
+  if (!std::ranges::all_of(given.devices, is_gpu)) return "NCCL connects GPUs only";
+  if (given.processes > 1) return "between processes tensors travel through the hosts' memory";
+  std::set<int> physical;
+  for (const auto& device : given.devices) physical.insert(*device.gpu);
+  if (physical.size() < given.devices.size()) return "some of them are logical devices of one GPU, which NCCL refuses";
+  return "";
+}
+
+/// The same, with what was asked for and what was built; empty if NCCL serves them.
+std::string chosen_against_nccl(const communication_case& given) {
+  const std::string reason{reason_against_nccl(given)};
+  if (given.implementation == communication_implementation::nccl) {
+    if (!reason.empty())
+      throw invalid_argument_error{
+          fmt::format("the implementation \"nccl\" cannot serve {} in {}: {}; use \"auto\"", list_of(given.devices),
+                      given.processes > 1 ? fmt::format("{} processes", given.processes) : "one process", reason)};
+    if (!given.nccl_built && given.devices.size() > 1)
+      throw unavailable_error{
+          "the implementation \"nccl\" was asked for, but this troupe was built without NCCL; use \"auto\", or build "
+          "troupe with NCCL and -DTROUPE_CUDA=ON"};
+  }
+  if (!reason.empty()) return reason;
+  if (given.implementation == communication_implementation::ring) return "\"ring\" was asked for";
+  return given.nccl_built ? "" : "this troupe was built without NCCL";
+}
+
+std::string describe_replicas(const communication_plan& plan) {
+  const auto count = plan.devices.size();
+  const auto where = fmt::format("{} {} on {}", count, count == 1 ? "replica" : "replicas", list_of(plan.devices));
+  if (plan.among_replicas == replica_transport::alone) return where + ", which is alone";
+  if (plan.among_replicas == replica_transport::nccl) return "NCCL, " + where;
+  auto text = count == 1 ? where : "threads in shared memory, " + where;
+  if (std::ranges::any_of(plan.devices, is_gpu))
+    text += fmt::format(", GPUs through the host's memory ({})", plan.reason_against_nccl);
+  return text;
+}
+
+std::string describe_processes(const communication_plan& plan) {
+  switch (plan.among_processes) {
+    case process_transport::none:
+      return "";
+    case process_transport::shared_memory:
+      return fmt::format("; between processes shared memory, {} ranks on one host", plan.processes);
+    case process_transport::tcp:
+      return fmt::format("; between processes gloo over TCP, {} ranks on {} hosts", plan.processes, plan.hosts);
+  }
+  return "";
+}
+
+}  // namespace
+
+process_transport transport_between(int processes, int hosts) {
+  if (processes == 1) return process_transport::none;
+  return hosts == 1 ? process_transport::shared_memory : process_transport::tcp;
+}
+
+communication_plan plan_communication(const communication_case& given) {
+  if (given.devices.empty())
+    throw invalid_argument_error{"a group of no devices has no communicators; name at least one"};
+  if (given.processes < 1 || given.hosts < 1 || given.hosts > given.processes)
+    throw invalid_argument_error{
+        fmt::format("{} processes on {} hosts can't be: expected 1 or more, and no more hosts "
+                    "than processes",
+                    given.processes, given.hosts)};
+  communication_plan plan;
+  plan.devices = given.devices;
+  plan.processes = given.processes;
+  plan.hosts = given.hosts;
+  plan.among_processes = transport_between(given.processes, given.hosts);
+  const auto against_nccl = chosen_against_nccl(given);
+  if (given.devices.size() == 1 && given.processes == 1) return plan;
+  plan.among_replicas = against_nccl.empty() ? replica_transport::nccl : replica_transport::threads;
+  if (std::ranges::any_of(given.devices, is_gpu)) plan.reason_against_nccl = against_nccl;
+  return plan;
+}
+
+std::string communication_plan::describe() const {
+  auto text = describe_replicas(*this) + describe_processes(*this);
+  if (std::ranges::any_of(devices, is_gpu) && (devices.size() > 1 || processes > 1))
+    text += fmt::format("; reductions and gathers outside of replicas on {}", meeting_device);
+  return text;
+}
+
+std::vector<replica_device> locate_devices(std::span<const std::string> names) {
+  std::vector<replica_device> devices;
+  std::set<std::pair<std::string, int>> seen;
+  for (const auto& each : names) {
+    const auto name = device_name::parse(each);
+    if (!name.has_device())
+      throw invalid_argument_error{
+          fmt::format("\"{}\" names no device; expected a name like \"CPU:0\" or \"GPU:0\"", each)};
+    if (!seen.emplace(name.type, name.index).second)
+      throw invalid_argument_error{
+          fmt::format("\"{}\" is named twice among the devices {}; expected another device for each replica", each,
+                      fmt::join(names, ", "))};
+    replica_device device{.name = name.device(), .gpu = {}};
+    if (name.type == "GPU") device.gpu = cuda::physical_index_of(each);
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+}  // namespace troupe

@@ -1,0 +1,81 @@
+// Who carries the tensors of a strategy's replicas, and where they meet: one decision, made once, before anything is
+// connected. communicators.hpp makes what was decided; strategies keep the plan, log it and can be asked for it.
+//
+// The decision is a function of what a communication_case holds, of nothing else, so it can be tested for machines that
+// are not at hand.
+//
+//   devices of this process        processes  implementation  among its replicas
+//   one                            1          auto, ring      alone: nothing is communicated
+//   one GPU                        1          nccl            alone
+//   CPUs                           any        auto, ring      threads that share memory
+//   GPUs, each another one         1          auto, nccl      NCCL; auto without NCCL in this build: threads
+//   GPUs, each another one         1          ring            threads; GPUs copy through the host
+//   others, of GPUs                any        auto, ring      threads; GPUs copy through the host
+//   others                         any        nccl            an error that says why
+//
+// Between processes the first replica of each stands for all of its process, with tensors in host memory: over shared
+// memory if all processes are on one host, else over TCP. Semantics: semantics.md 3.1.
+#pragma once
+
+#include <troupe/device/collectives/communication_options.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+enum class replica_transport : std::uint8_t { alone, threads, nccl };
+enum class process_transport : std::uint8_t { none, shared_memory, tcp };
+
+/// A replica's device, and what of it matters to communication.
+struct replica_device {
+  std::string name;
+  /// Which GPU of the machine it is, or is a part of; nothing for a CPU.
+  std::optional<int> gpu;
+};
+
+/// All that the decision depends on.
+struct communication_case {
+  /// One for each replica of this process.
+  std::vector<replica_device> devices;
+  int processes = 1;
+  /// On which the processes are. Processes that can't share memory count as if they were on different hosts.
+  int hosts = 1;
+  communication_implementation implementation = communication_implementation::automatic;
+  bool nccl_built = false;
+};
+
+struct communication_plan {
+  std::vector<replica_device> devices;
+  replica_transport among_replicas = replica_transport::alone;
+  process_transport among_processes = process_transport::none;
+  int processes = 1;
+  int hosts = 1;
+  /// Why GPUs, if there are any, copy through the host; otherwise empty.
+  std::string reason_against_nccl;
+  /// Where the values of several replicas are brought to when no replica is there to work on them: reductions and
+  /// gathers in cross-replica context.
+  std::string meeting_device = "CPU:0";
+
+  bool copies_through_host(const replica_device& device) const {
+    return among_replicas == replica_transport::threads && device.gpu.has_value();
+  }
+  /// "threads in shared memory, 4 replicas on CPU:0..3; between processes gloo over TCP, 2 ranks on 2 hosts".
+  std::string describe() const;
+};
+
+/// @throws invalid_argument_error for no devices, and for an implementation that these devices or processes can't have;
+/// unavailable_error for NCCL in a build without it.
+communication_plan plan_communication(const communication_case& given);
+
+/// What connects processes on so many hosts.
+process_transport transport_between(int processes, int hosts);
+
+/// The devices of these names. @throws invalid_argument_error for a name that is none, or one that is there twice; for
+/// GPUs as cuda_device.hpp says.
+std::vector<replica_device> locate_devices(std::span<const std::string> names);
+
+}  // namespace troupe

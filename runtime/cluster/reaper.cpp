@@ -1,0 +1,73 @@
+#include <troupe/runtime/cluster/reaper.hpp>
+
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+namespace troupe {
+
+reaper& reaper::instance() {
+  // Never destroyed: what is handed over while statics end is still taken.
+  static auto& of_process = *[] {
+    std::atexit([] { instance().wait_until_idle(exit_limit); });
+    return new reaper;
+  }();
+  return of_process;
+}
+
+reaper::~reaper() {
+  if (wait_until_idle(exit_limit)) return;
+  const std::scoped_lock lock{shared_->mutex};
+  for (auto& each : shared_->open) each.detach();
+}
+
+void reaper::take(std::shared_ptr<void> last) noexcept {
+  if (!last) return;
+  join_those_that_are_over();
+  const std::scoped_lock lock{shared_->mutex};
+  const auto place = shared_->open.emplace(shared_->open.end());
+  // No thread to be had, and this one may not wait: the object stays, which is better than to end the process.
+  auto* const kept = new std::shared_ptr<void>{std::move(last)};
+  try {
+    *place = std::thread{[shared = shared_, place, kept] {
+      const std::unique_ptr<std::shared_ptr<void>> mine{kept};
+      run(shared, place, std::move(*mine));
+    }};
+  } catch (const std::system_error&) {
+    shared_->open.erase(place);
+  }
+}
+
+void reaper::run(const std::shared_ptr<ends>& shared, std::list<std::thread>::iterator self,
+                 std::shared_ptr<void> last) {
+  last.reset();
+  const std::scoped_lock lock{shared->mutex};
+  shared->over.splice(shared->over.end(), shared->open, self);
+  shared->changed.notify_all();
+}
+
+std::size_t reaper::open() const {
+  const std::scoped_lock lock{shared_->mutex};
+  return shared_->open.size();
+}
+
+bool reaper::wait_until_idle(duration limit) {
+  auto idle = false;
+  {
+    std::unique_lock lock{shared_->mutex};
+    idle = shared_->changed.wait_for(lock, limit, [this] { return shared_->open.empty(); });
+  }
+  join_those_that_are_over();
+  return idle;
+}
+
+void reaper::join_those_that_are_over() {
+  std::list<std::thread> over;
+  {
+    const std::scoped_lock lock{shared_->mutex};
+    over.swap(shared_->over);
+  }
+  for (auto& each : over) each.join();
+}
+
+}  // namespace troupe
