@@ -70,6 +70,27 @@ struct signature_of<Result(Parameters...)> {
   }
 };
 
+template <class F>
+concept one_signature = requires(F function) {
+  std::function{function};
+};
+
+/// Whether signature_of has no objection.
+template <class Function>
+struct callable_from_afar;
+template <class Result, class... Parameters>
+struct callable_from_afar<std::function<Result(Parameters...)>> {
+  static constexpr bool value =
+      ((representable<std::decay_t<Parameters>> &&
+        (!std::is_lvalue_reference_v<Parameters> || std::is_const_v<std::remove_reference_t<Parameters>>)) &&
+       ...) &&
+      (std::is_void_v<Result> || representable<std::decay_t<Result>>);
+  static method explain() {
+    static_assert(sizeof(signature_of<Result(Parameters...)>) != 0);
+    return {};
+  }
+};
+
 template <class T>
 T unpack_argument(const std::string& name, std::span<const datum> arguments, std::size_t position) {
   try {
@@ -133,11 +154,18 @@ method method_maker<std::function<Result(Parameters...)>>::make(std::string name
 /// @throws invalid_argument_error for an empty name, and specs that don't fit the parameters
 template <class F>
 method make_method(std::string name, F function, std::vector<tensor_spec> input_signature = {}) {
-  static_assert(
-      requires { std::function{function}; },
-      "a method needs one signature: give the lambda's parameters types, and choose one of overloaded functions");
-  return detail::method_maker<decltype(std::function{function})>::make(std::move(name), std::move(function),
-                                                                       std::move(input_signature));
+  // After a failed assertion nothing else is instantiated, so that its message stands alone.
+  if constexpr (!detail::one_signature<F>) {
+    static_assert(
+        detail::one_signature<F>,
+        "a method needs one signature: give the lambda's parameters types, and choose one of overloaded functions");
+    return {};
+  } else if constexpr (!detail::callable_from_afar<decltype(std::function{function})>::value) {
+    return detail::callable_from_afar<decltype(std::function{function})>::explain();
+  } else {
+    return detail::method_maker<decltype(std::function{function})>::make(std::move(name), std::move(function),
+                                                                         std::move(input_signature));
+  }
 }
 
 /// All methods of a server, by name. Filled before the server starts, only read afterwards.
