@@ -56,13 +56,16 @@ template <class Signature>
 struct signature_of;
 template <class Result, class... Parameters>
 struct signature_of<Result(Parameters...)> {
-  static_assert((representable<std::decay_t<Parameters>> && ...),
+  // As constants, whose failure a compiler reports without the concepts behind them.
+  static constexpr bool parameters_travel = (representable<std::decay_t<Parameters>> && ...);
+  static constexpr bool result_travels = std::is_void_v<Result> || representable<std::decay_t<Result>>;
+  static constexpr bool parameters_stay =
+      ((!std::is_lvalue_reference_v<Parameters> || std::is_const_v<std::remove_reference_t<Parameters>>)&&...);
+  static_assert(parameters_travel,
                 "a parameter of this method can't travel between programs; see rpc_representation.hpp for what can");
-  static_assert(std::is_void_v<Result> || representable<std::decay_t<Result>>,
+  static_assert(result_travels,
                 "the result of this method can't travel between programs; see rpc_representation.hpp for what can");
-  static_assert(((!std::is_lvalue_reference_v<Parameters> ||
-                  std::is_const_v<std::remove_reference_t<Parameters>>)&&...),
-                "a method takes its parameters by value or by const reference");
+  static_assert(parameters_stay, "a method takes its parameters by value or by const reference");
 
   static std::string text() {
     const std::vector<std::string> parameters{type_text<std::decay_t<Parameters>>()...};
@@ -71,7 +74,7 @@ struct signature_of<Result(Parameters...)> {
 };
 
 template <class F>
-concept one_signature = requires(F function) {
+inline constexpr bool one_signature = requires(F function) {
   std::function{function};
 };
 
