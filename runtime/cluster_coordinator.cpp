@@ -29,10 +29,10 @@ std::shared_ptr<closure> cluster_coordinator::enqueue(detail::packed_closure pac
   auto scheduled = std::make_shared<closure>(std::move(packed.function), std::move(packed.arguments),
                                              std::move(packed.inputs), options);
   const auto& queue = cluster.queue();
-  // Before the push: a closure that fails at once raises its error at the next call, not at its own.
-  const auto error_pending = queue->error_pending.load(std::memory_order_acquire);
+  // Before the push, so that the closure whose schedule throws never runs: `done` throws the pending error, or answers
+  // at once when another thread was faster, since each error is raised once.
+  if (queue->error_pending.load(std::memory_order_acquire)) done();
   if (queue->push(scheduled)) caf::anon_send(cluster.coordinator(), submit_atom_v);
-  if (error_pending) join(options.limit);
   return scheduled;
 }
 

@@ -61,13 +61,13 @@ class cluster_coordinator {
   auto schedule(const schedule_options& options, F, Arguments&&... arguments) {
     return schedule_packed<std::decay_t<F>>(options, std::forward<Arguments>(arguments)...);
   }
-  /// The same for a named function: `schedule<step>(v, x)`.
+  /// The same for a named function: `schedule<step>(v, x)`, `schedule<step>({.worker = 1}, v, x)`.
   template <auto Function, class... Arguments>
-  auto schedule(Arguments&&... arguments) {
+  requires(!detail::begins_with_options<Arguments...>) auto schedule(Arguments&&... arguments) {
     return schedule_packed<detail::callable_of<Function>>(schedule_options{}, std::forward<Arguments>(arguments)...);
   }
   template <auto Function, class... Arguments>
-  auto schedule_with(const schedule_options& options, Arguments&&... arguments) {
+  auto schedule(const schedule_options& options, Arguments&&... arguments) {
     return schedule_packed<detail::callable_of<Function>>(options, std::forward<Arguments>(arguments)...);
   }
 
@@ -92,13 +92,21 @@ class cluster_coordinator {
   /// Errors appear only where the value is used.
   template <class F, class... Arguments>
   auto create_per_worker_values(F, Arguments&&... arguments) {
-    using packing = detail::packing_for<std::decay_t<F>, Arguments...>;
-    return per_worker_values<typename packing::result>{
-        create_resource(packing::pack(std::forward<Arguments>(arguments)...))};
+    if constexpr (detail::is_sound_call<F, std::decay_t<Arguments>...>()) {
+      using packing = detail::packing_for<F, Arguments...>;
+      return per_worker_values<typename packing::result>{
+          create_resource(packing::pack(std::forward<Arguments>(arguments)...))};
+    } else {
+      return per_worker_values<detail::any_type>{nullptr};
+    }
   }
-  /// F makes a `dataset<T>` from an `input_context` (or from nothing) and the arguments; it runs on each worker.
-  template <class F, class... Arguments>
-  auto create_per_worker_dataset(F, Arguments... arguments);
+  /// The source is a function that makes a `dataset<T>` from an `input_context` (or from nothing) and the arguments; it
+  /// runs on each worker, at each iterate(). Or it is a dataset: then each worker makes it again by the same calls, so
+  /// all workers see all its elements (shard it in a function if they shall not); its tensors travel with it, and its
+  /// files are read by the workers.
+  /// @throws invalid_argument_error for a dataset that can't be made elsewhere, because a function in it has captures.
+  template <class Source, class... Arguments>
+  auto create_per_worker_dataset(Source source, Arguments... arguments);
   /// An unsynchronised copy of a T on each worker, from the same initial value.
   template <class T>
   per_worker_variable<T> create_per_worker_variable(T initial);
@@ -109,14 +117,17 @@ class cluster_coordinator {
  private:
   template <class F, class... Arguments>
   auto schedule_packed(const schedule_options& options, Arguments&&... arguments) {
-    using packing = detail::packing_for<F, Arguments...>;
-    using result = typename packing::result;
-    static_assert(
-        std::is_void_v<result> || encodable<result>,
-        "a closure's result must be able to travel (see actors/values/codec.hpp); keep what can't on the worker with "
-        "create_per_worker_values");
-    return remote_value<result>{enqueue(packing::pack(std::forward<Arguments>(arguments)...), options),
-                                get_cluster().coordinator(), get_cluster().system()};
+    if constexpr (detail::is_sound_call<F, std::decay_t<Arguments>...>()) {
+      using packing = detail::packing_for<F, Arguments...>;
+      using result = typename packing::result;
+      if constexpr (detail::is_sound_result<result>())
+        return remote_value<result>{enqueue(packing::pack(std::forward<Arguments>(arguments)...), options),
+                                    get_cluster().coordinator(), get_cluster().system()};
+      else
+        return detail::no_remote_value{};
+    } else {
+      return detail::no_remote_value{};
+    }
   }
 
   std::shared_ptr<closure> enqueue(detail::packed_closure packed, const schedule_options& options);
@@ -161,6 +172,49 @@ struct fetch_leaf {
   }
 };
 
+/// What gives elements.
+template <class T>
+concept iterable_dataset = requires(const T& x) {
+  x.iterate().next();
+};
+
+template <class T>
+inline constexpr bool is_dataset = false;
+template <class T>
+inline constexpr bool is_dataset<dataset<T>> = true;
+
+template <class F, class... Arguments>
+inline constexpr bool makes_from_context = std::is_invocable_v<F&, input_context, const Arguments&...>;
+template <class F, class... Arguments>
+inline constexpr bool makes_from_arguments = std::is_invocable_v<F&, const Arguments&...>;
+
+/// True for a function that makes a dataset on the workers; does not compile, with one message, for any other.
+template <class F, class... Arguments>
+constexpr bool is_sound_source() {
+  constexpr bool callable = makes_from_context<F, Arguments...> || makes_from_arguments<F, Arguments...>;
+  static_assert(callable,
+                "create_per_worker_dataset takes a dataset, or a function that makes one from an input_context or from "
+                "nothing, and the arguments that follow");
+  if constexpr (!callable) {
+    return false;
+  } else if constexpr (mistake_in_function<F>() != call_mistake::none) {
+    return explain_mistake<mistake_in_function<F>(), the_function_is<F>>();
+  } else {
+    using made = typename std::conditional_t<makes_from_context<F, Arguments...>,
+                                             std::invoke_result<F&, input_context, const Arguments&...>,
+                                             std::invoke_result<F&, const Arguments&...>>::type;
+    constexpr bool sound = iterable_dataset<std::remove_cvref_t<made>>;
+    static_assert(sound, "the function makes no dataset<T>, which create_per_worker_dataset is for");
+    return sound;
+  }
+}
+
+/// Makes a worker's own dataset and opens it.
+template <class Dataset>
+struct iterate_again {
+  auto operator()(const dataset_recipe& recipe) const { return recipe.make<Dataset>()->iterate(); }
+};
+
 /// Opens the dataset of a worker.
 template <class F>
 struct open_iterator {
@@ -180,14 +234,24 @@ auto cluster_coordinator::fetch(const T& structure) {
   return map_leaves<detail::whole_structs>(structure, detail::fetch_leaf{});
 }
 
-template <class F, class... Arguments>
-auto cluster_coordinator::create_per_worker_dataset(F, Arguments... arguments) {
-  using opener = detail::open_iterator<F>;
-  using iterator = std::invoke_result_t<opener, int, const Arguments&...>;
-  using element = std::decay_t<decltype(std::declval<iterator>().next())>;
-  return per_worker_dataset<element>{[self = *this, arguments...]() mutable {
-    return self.create_per_worker_values(opener{}, self.strategy().worker_count(), arguments...);
-  }};
+template <class Source, class... Arguments>
+auto cluster_coordinator::create_per_worker_dataset([[maybe_unused]] Source source, Arguments... arguments) {
+  if constexpr (detail::is_dataset<Source>) {
+    static_assert(sizeof...(Arguments) == 0, "create_per_worker_dataset takes further arguments only for a function");
+    source.recipe().check();
+    return per_worker_dataset<typename Source::value_type>{[self = *this, recipe = source.recipe()]() mutable {
+      return self.create_per_worker_values(detail::iterate_again<Source>{}, recipe);
+    }};
+  } else if constexpr (detail::is_sound_source<Source, Arguments...>()) {
+    using opener = detail::open_iterator<Source>;
+    using iterator = std::invoke_result_t<opener, int, const Arguments&...>;
+    using element = std::decay_t<decltype(std::declval<iterator>().next())>;
+    return per_worker_dataset<element>{[self = *this, arguments...]() mutable {
+      return self.create_per_worker_values(opener{}, self.strategy().worker_count(), arguments...);
+    }};
+  } else {
+    return per_worker_dataset<detail::any_type>{nullptr};
+  }
 }
 
 template <class T>

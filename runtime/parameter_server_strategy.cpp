@@ -72,6 +72,14 @@ std::shared_ptr<variable_record> parameter_server_strategy::create(std::string n
 
 namespace {
 
+/// The cluster with a server that may be about to join for the first time. One that was lost is not waited for.
+cluster_view joined(cluster& cluster, const task_id& server, duration limit) {
+  auto view = cluster.view();
+  const auto& record = *view.find(server);
+  if (record.state == presence::present || record.incarnation != 0) return view;
+  return cluster.wait_for({server}, limit);
+}
+
 /// The server's actor, over this process's own link to it.
 parameter_server_actor reach(const cluster& cluster, const member_record& server, duration limit) {
   if (server.state == presence::absent) throw_status(server.why.wrap(status_code::unavailable, to_string(server.task)));
@@ -92,7 +100,6 @@ void parameter_server_strategy::recreate(
     variable_record& record, const std::function<shard_content(std::int64_t begin, std::int64_t rows)>& part,
     std::int64_t shard_count) {
   const auto limit = shared_->options.creation_limit;
-  const auto view = cluster_->view();
   const auto rows = split_rows(record.extents.rank() == 0 ? 1 : record.extents[0], shard_count);
   shard_list shards;
   std::int64_t begin = 0;
@@ -103,7 +110,7 @@ void parameter_server_strategy::recreate(
       const std::scoped_lock lock{shared_->mutex};
       server = shared_->servers.next(static_cast<std::int64_t>(content.initial.size_bytes()));
     }
-    const auto& place = *view.find({"ps", server});
+    const auto place = *joined(*cluster_, {"ps", server}, limit).find({"ps", server});
     const auto handle = reach(*cluster_, place, limit);
     wire<shard_order> order{{record.name, std::move(content.initial), std::move(content.slots), content.step}};
     if (handle.node() != cluster_->system().node()) order.seal();

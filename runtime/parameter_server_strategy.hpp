@@ -22,7 +22,7 @@ struct strategy_options {
   placement where = placement::round_robin;
   /// Splits variables that `sharded` makes without a partitioner of their own.
   partitioner shards;
-  /// How long making one variable may take.
+  /// How long making one variable may take, with the time until its server has joined.
   duration creation_limit = std::chrono::seconds{60};
 };
 

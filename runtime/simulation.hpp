@@ -126,7 +126,8 @@ class simulation {
 
   // --- the chief's program ---
 
-  /// As cluster_coordinator::schedule, but never waits or throws earlier errors: see `error_pending` and `join`.
+  /// As cluster_coordinator::schedule, but never waits or throws: while an earlier error is pending (`error_pending`),
+  /// the closure is cancelled instead, and `join` or `done` gives the error.
   template <class F, class... Arguments>
   requires(!std::is_same_v<std::decay_t<F>, schedule_options>) auto schedule(F, Arguments&&... arguments) {
     return schedule_packed<std::decay_t<F>>(schedule_options{}, std::forward<Arguments>(arguments)...);
@@ -134,6 +135,14 @@ class simulation {
   template <class F, class... Arguments>
   auto schedule(const schedule_options& options, F, Arguments&&... arguments) {
     return schedule_packed<std::decay_t<F>>(options, std::forward<Arguments>(arguments)...);
+  }
+  template <auto Function, class... Arguments>
+  requires(!detail::begins_with_options<Arguments...>) auto schedule(Arguments&&... arguments) {
+    return schedule_packed<detail::callable_of<Function>>(schedule_options{}, std::forward<Arguments>(arguments)...);
+  }
+  template <auto Function, class... Arguments>
+  auto schedule(const schedule_options& options, Arguments&&... arguments) {
+    return schedule_packed<detail::callable_of<Function>>(options, std::forward<Arguments>(arguments)...);
   }
   /// The next schedule, join or done of a real program would throw.
   bool error_pending() const;
@@ -150,9 +159,13 @@ class simulation {
   /// As cluster_coordinator::create_per_worker_values.
   template <class F, class... Arguments>
   auto create_per_worker_values(F, Arguments&&... arguments) {
-    using packing = detail::packing_for<std::decay_t<F>, Arguments...>;
-    return per_worker_values<typename packing::result>{
-        create_resource(packing::pack(std::forward<Arguments>(arguments)...))};
+    if constexpr (detail::is_sound_call<F, std::decay_t<Arguments>...>()) {
+      using packing = detail::packing_for<F, Arguments...>;
+      return per_worker_values<typename packing::result>{
+          create_resource(packing::pack(std::forward<Arguments>(arguments)...))};
+    } else {
+      return per_worker_values<detail::any_type>{nullptr};
+    }
   }
 
   /// Makes a variable on one server; goes on until it is there. @throws what the server answers.
@@ -226,10 +239,17 @@ class simulation {
  private:
   template <class F, class... Arguments>
   auto schedule_packed(const schedule_options& options, Arguments&&... arguments) {
-    using packing = detail::packing_for<F, Arguments...>;
-    using result = typename packing::result;
-    auto scheduled = enqueue(packing::pack(std::forward<Arguments>(arguments)...), options);
-    return remote_value<result>{std::move(scheduled), coordinator(), system({"chief", 0})};
+    if constexpr (detail::is_sound_call<F, std::decay_t<Arguments>...>()) {
+      using packing = detail::packing_for<F, Arguments...>;
+      using result = typename packing::result;
+      if constexpr (detail::is_sound_result<result>())
+        return remote_value<result>{enqueue(packing::pack(std::forward<Arguments>(arguments)...), options),
+                                    coordinator(), system({"chief", 0})};
+      else
+        return detail::no_remote_value{};
+    } else {
+      return detail::no_remote_value{};
+    }
   }
   std::shared_ptr<closure> enqueue(detail::packed_closure packed, schedule_options options);
   void run_until_ended(const closure& scheduled, duration limit);

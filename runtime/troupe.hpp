@@ -1,6 +1,8 @@
 // Everything that an application needs, in one include.
 #pragma once
 
+#include <troupe/actors/messages/message_types.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/checkpoint.hpp>
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
@@ -18,6 +20,7 @@
 #include <troupe/runtime/rpc_server.hpp>
 #include <troupe/runtime/run.hpp>
 #include <troupe/runtime/strategy_extended.hpp>
+#include <troupe/runtime/system_config.hpp>
 #include <troupe/runtime/unzip.hpp>
 #include <troupe/runtime/variable.hpp>
 #include <troupe/runtime/worker_strategy.hpp>

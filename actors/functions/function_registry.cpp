@@ -13,7 +13,7 @@ std::string to_string(const function_id& id) {
   if (!id.name.empty()) return id.name;
   const auto position = fmt::format("module {:016x}+{:#x}", id.build_id, id.offset);
   const auto* entry = function_registry::instance().find(id);
-  return entry ? fmt::format("{} ({})", position, entry->description) : position;
+  return entry ? fmt::format("{} ({})", entry->description, position) : position;
 }
 
 function_registry& function_registry::instance() {

@@ -58,7 +58,7 @@ struct function_id {
   auto operator<=>(const function_id&) const = default;
 };
 
-/// "mnist/step", or "module 3fa9...+0x1234 (main()::<lambda(float)>)" when it has no name.
+/// "mnist/step", or "main()::<lambda(float)>(float) (module 3fa9...+0x1234)" when it has no name.
 std::string to_string(const function_id& id);
 
 /// A function that peers may call. Entries live as long as the process.

@@ -56,17 +56,41 @@ template <class Signature>
 struct signature_of;
 template <class Result, class... Parameters>
 struct signature_of<Result(Parameters...)> {
-  static_assert((representable<std::decay_t<Parameters>> && ...),
+  // As constants, whose failure a compiler reports without the concepts behind them.
+  static constexpr bool parameters_travel = (representable<std::decay_t<Parameters>> && ...);
+  static constexpr bool result_travels = std::is_void_v<Result> || representable<std::decay_t<Result>>;
+  static constexpr bool parameters_stay =
+      ((!std::is_lvalue_reference_v<Parameters> || std::is_const_v<std::remove_reference_t<Parameters>>)&&...);
+  static_assert(parameters_travel,
                 "a parameter of this method can't travel between programs; see rpc_representation.hpp for what can");
-  static_assert(std::is_void_v<Result> || representable<std::decay_t<Result>>,
+  static_assert(result_travels,
                 "the result of this method can't travel between programs; see rpc_representation.hpp for what can");
-  static_assert(((!std::is_lvalue_reference_v<Parameters> ||
-                  std::is_const_v<std::remove_reference_t<Parameters>>)&&...),
-                "a method takes its parameters by value or by const reference");
+  static_assert(parameters_stay, "a method takes its parameters by value or by const reference");
 
   static std::string text() {
     const std::vector<std::string> parameters{type_text<std::decay_t<Parameters>>()...};
     return signature_text(parameters, type_text<std::decay_t<Result>>());
+  }
+};
+
+template <class F>
+inline constexpr bool one_signature = requires(F function) {
+  std::function{function};
+};
+
+/// Whether signature_of has no objection.
+template <class Function>
+struct callable_from_afar;
+template <class Result, class... Parameters>
+struct callable_from_afar<std::function<Result(Parameters...)>> {
+  static constexpr bool value =
+      ((representable<std::decay_t<Parameters>> &&
+        (!std::is_lvalue_reference_v<Parameters> || std::is_const_v<std::remove_reference_t<Parameters>>)) &&
+       ...) &&
+      (std::is_void_v<Result> || representable<std::decay_t<Result>>);
+  static method explain() {
+    static_assert(sizeof(signature_of<Result(Parameters...)>) != 0);
+    return {};
   }
 };
 
@@ -133,11 +157,18 @@ method method_maker<std::function<Result(Parameters...)>>::make(std::string name
 /// @throws invalid_argument_error for an empty name, and specs that don't fit the parameters
 template <class F>
 method make_method(std::string name, F function, std::vector<tensor_spec> input_signature = {}) {
-  static_assert(
-      requires { std::function{function}; },
-      "a method needs one signature: give the lambda's parameters types, and choose one of overloaded functions");
-  return detail::method_maker<decltype(std::function{function})>::make(std::move(name), std::move(function),
-                                                                       std::move(input_signature));
+  // After a failed assertion nothing else is instantiated, so that its message stands alone.
+  if constexpr (!detail::one_signature<F>) {
+    static_assert(
+        detail::one_signature<F>,
+        "a method needs one signature: give the lambda's parameters types, and choose one of overloaded functions");
+    return {};
+  } else if constexpr (!detail::callable_from_afar<decltype(std::function{function})>::value) {
+    return detail::callable_from_afar<decltype(std::function{function})>::explain();
+  } else {
+    return detail::method_maker<decltype(std::function{function})>::make(std::move(name), std::move(function),
+                                                                         std::move(input_signature));
+  }
 }
 
 /// All methods of a server, by name. Filled before the server starts, only read afterwards.

@@ -16,12 +16,14 @@
 #include <troupe/device/base/shape.hpp>
 #include <troupe/device/tensor/buffer.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -67,6 +69,12 @@ class tensor {
   template <element T>
   static tensor of(std::initializer_list<T> elements) {
     return of<T>(shape{static_cast<std::int64_t>(elements.size())}, elements);
+  }
+  template <element T>
+  static tensor of(const std::vector<T>& elements) {
+    tensor result = uninitialised(dtype_of<T>, shape{static_cast<std::int64_t>(elements.size())});
+    std::copy(elements.begin(), elements.end(), result.mutable_values<T>().begin());  // also from a vector of bool
+    return result;
   }
 
   /// A tensor over bytes that exist, without copying them if they are aligned for the dtype, else over a copy. They may

@@ -44,7 +44,12 @@ std::shared_ptr<closure> simulation::enqueue(detail::packed_closure packed, sche
   options.queue_limit = duration::zero();
   auto scheduled = std::make_shared<closure>(std::move(packed.function), std::move(packed.arguments),
                                              std::move(packed.inputs), options);
-  if (chief.queue->push(scheduled)) caf::anon_send(chief.coordinator, submit_atom_v);
+  // A real program's schedule would throw the pending error here, and its closure would not run.
+  if (chief.queue->error_pending) {
+    scheduled->finish({status_code::cancelled, "not run: an earlier closure's error waits for join() or done()"});
+  } else if (chief.queue->push(scheduled)) {
+    caf::anon_send(chief.coordinator, submit_atom_v);
+  }
   return scheduled;
 }
 

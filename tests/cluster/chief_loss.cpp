@@ -51,7 +51,7 @@ const chief_program busy_and_impatient{"busy and impatient", work, {.chief_silen
 
 void run_with_a_long_computation(cluster& here) {
   cluster_coordinator coordinator{parameter_server_strategy{here}};
-  for (int i = 0; i < 2; ++i) coordinator.schedule_with<compute_for>({.worker = i}, 600);
+  for (int i = 0; i < 2; ++i) coordinator.schedule<compute_for>({.worker = i}, 600);
   coordinator.join();
 }
 

@@ -49,14 +49,14 @@ void counting_program::wait_for_everybody() {
   for (const auto& member : cluster_.view().members) tasks.push_back(member.task);
   cluster_.wait_for(tasks, patience);
   for (int worker = 0; worker < strategy_.worker_count(); ++worker)
-    coordinator_.schedule_with<current_worker_index>({.limit = patience, .worker = worker}).fetch();
+    coordinator_.schedule<current_worker_index>({.limit = patience, .worker = worker}).fetch();
 }
 
 void counting_program::count(outcome& so_far) {
   std::vector<std::pair<std::size_t, remote_value<void>>> scheduled;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const auto raised = status_of_call([&] {
-      scheduled.emplace_back(i, coordinator_.schedule_with<count_once>({.limit = patience}, counts_, std::int64_t(i)));
+      scheduled.emplace_back(i, coordinator_.schedule<count_once>({.limit = patience}, counts_, std::int64_t(i)));
     });
     require(raised.ok() || follows_from_a_loss(raised.code()), "schedule: " + raised.render());
   }

@@ -35,7 +35,7 @@ tensor doubled(tensor content) {
 
 void schedule_by_name(cluster_coordinator& coordinator, const std::vector<int>& workers) {
   for (const auto worker : workers)
-    require(coordinator.schedule_with<worker_of_named>({.limit = 20s, .worker = worker}, 1).fetch() == 1 + 100 * worker,
+    require(coordinator.schedule<worker_of_named>({.limit = 20s, .worker = worker}, 1).fetch() == 1 + 100 * worker,
             "a function that is registered by name runs on every worker");
 }
 

@@ -48,7 +48,7 @@ void run_works_undisturbed(cluster& here) {
   const auto total = strategy.variable<std::int64_t>("total", 0);
   const auto content = counted(1 << 20);
   for (int worker = 0; worker < 2; ++worker)
-    say("bulk {}", coordinator.schedule_with<bulk_address>({.limit = 20s, .worker = worker}).fetch());
+    say("bulk {}", coordinator.schedule<bulk_address>({.limit = 20s, .worker = worker}).fetch());
   say("bulk {}", bulk_address());
   constexpr int rounds = 60;
   for (int round = 0; round < rounds; ++round) {

@@ -47,7 +47,7 @@ void require_all(cluster_coordinator& coordinator, const doubled& results) {
 
 /// A closure for worker 1 alone, which looks at the value that worker 1 keeps.
 int process_of_worker_1(cluster_coordinator& coordinator, const per_worker_values<int>& kept) {
-  return coordinator.schedule_with<own_process>({.limit = 30s, .worker = 1}, kept).fetch();
+  return coordinator.schedule<own_process>({.limit = 30s, .worker = 1}, kept).fetch();
 }
 
 void run_through_kills(cluster& here) {
@@ -105,7 +105,7 @@ void run_without_workers(cluster& here) {
   events.wait_for(event_kind::member_lost, worker_task(0));
   const auto waits = coordinator.schedule<slowly_doubled>(21, 0);
   require(!waits.wait_for(10ms), "a closure waits while there is no worker");
-  const auto late = coordinator.schedule_with<slowly_doubled>({.limit = 50ms}, 1, 0);
+  const auto late = coordinator.schedule<slowly_doubled>({.limit = 50ms}, 1, 0);
   say("{}", status_of_call([&] { late.fetch(); }).render());
   require(!status_of_call([&] { coordinator.join(10s); }).ok(), "the error is raised");
   const auto again = coordinator.schedule<slowly_doubled>(21, 0);

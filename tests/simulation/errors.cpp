@@ -72,6 +72,22 @@ BOOST_AUTO_TEST_CASE(the_first_error_is_raised_and_everything_else_is_cancelled)
   BOOST_TEST(!cluster.error_pending());
 }
 
+BOOST_AUTO_TEST_CASE(a_closure_that_is_scheduled_while_an_error_is_pending_never_runs) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    ready_cluster cluster{{.seed = seed, .size = {.workers = 2, .servers = 0}}};
+    schedule_failure(cluster, "the first", 1ms);
+    BOOST_TEST_REQUIRE(cluster.run_until([&] { return cluster.error_pending(); }, 1s));
+    const auto refused = schedule_work(cluster, 1, 1ms);
+    BOOST_TEST((refused.state() == remote_value_state::aborted));
+    cluster.advance(1s);
+    const auto join = cluster.join();
+    cluster.advance(1s);
+    BOOST_TEST(contains(join.problem().render(), "the first"), join.problem().render());
+    BOOST_TEST(!seen.finished.contains(1), seed);
+    BOOST_TEST(cluster.fetch(schedule_work(cluster, 2, 1ms)) == 2);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(after_an_error_the_coordinator_is_as_good_as_new) {
   ready_cluster cluster{{.seed = 4}};
   for (int round = 0; round < 5; ++round) {

@@ -234,7 +234,8 @@ BOOST_AUTO_TEST_CASE(an_identity_can_be_sent_and_shown) {
   const auto id = registry().id_of(entry_of_static_function());
   BOOST_TEST((troupe::decode<function_id>(troupe::encode(id)) == id));
   BOOST_TEST(contains(to_string(id), "module "));
-  BOOST_TEST(contains(to_string(id), "lambda"));
+  // What a person looks for comes first.
+  BOOST_TEST(to_string(id).find("lambda") < to_string(id).find("module "));
   BOOST_TEST(!contains(to_string(function_id{1, 2, ""}), "("));
 }
 

@@ -50,6 +50,9 @@ BOOST_AUTO_TEST_CASE(tensors_are_made_from_values) {
   BOOST_CHECK((list<bool>(tensor::full({2}, true)) == std::vector{true, true}));
   const std::vector<std::int64_t> numbers{1, 2, 3};
   BOOST_CHECK(list<std::int64_t>(tensor::of<std::int64_t>({3}, numbers)) == numbers);
+  BOOST_CHECK(tensor::of(numbers).bitwise_equal(tensor::of<std::int64_t>({3}, numbers)));
+  BOOST_CHECK((list<bool>(tensor::of(std::vector{true, false})) == std::vector{true, false}));
+  BOOST_CHECK((tensor::of(std::vector<float>{}).get_shape() == shape{0}));
   BOOST_TEST(tensor::zeros(dtype::bfloat16, {3, 4}).size_bytes() == 24);
   BOOST_CHECK_THROW(tensor::of<float>({2, 2}, {1, 2, 3}), invalid_argument_error);
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <limits>
 #include <semaphore>
+#include <thread>
 
 using namespace troupe;
 using namespace std::chrono_literals;
@@ -227,6 +228,78 @@ BOOST_AUTO_TEST_CASE(a_cluster_of_impossible_size_is_refused) {
   BOOST_CHECK_EXCEPTION(parameter_server_strategy{no_servers}, invalid_argument_error, [](const error& e) {
     return says(e, "at least one parameter server") || says(e, "one parameter server");
   });
+}
+
+BOOST_FIXTURE_TEST_CASE(the_closure_whose_schedule_throws_an_earlier_error_never_runs, local_world) {
+  static std::atomic<int> runs{0};
+  for (int i = 0; i < 200; ++i) {
+    coordinator.schedule([](int x) { throw out_of_range_error{"failure " + std::to_string(x)}; }, i).wait_for(10s);
+    // Both workers are free.
+    BOOST_CHECK_EXCEPTION(coordinator.schedule([] { ++runs; }), out_of_range_error,
+                          [&](const error& e) { return says(e, "failure " + std::to_string(i)); });
+    coordinator.join();
+  }
+  BOOST_TEST(runs == 0);
+  coordinator.schedule([] { ++runs; }).fetch();
+  BOOST_TEST(runs == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(of_many_threads_that_schedule_none_hangs_on_an_error_and_all_others_closures_run, local_world) {
+  static std::atomic<int> runs{0};
+  std::atomic<int> refused{0};
+  constexpr int rounds = 100;
+  const auto schedule_some = [&] {
+    for (int i = 0; i < rounds; ++i) {
+      try {
+        coordinator.schedule([] { ++runs; }).fetch();
+      } catch (const error&) {  // thrown by schedule, or cancelled with the generation that failed
+        ++refused;
+      }
+    }
+  };
+  std::thread first{schedule_some};
+  std::thread second{schedule_some};
+  for (int i = 0; i < rounds; ++i) {
+    try {
+      coordinator.schedule([] { throw out_of_range_error{"failure"}; }).wait_for(10s);
+    } catch (const out_of_range_error&) {
+    }
+  }
+  first.join();
+  second.join();
+  try {
+    coordinator.join();
+  } catch (const out_of_range_error&) {
+  }
+  BOOST_TEST(runs <= 2 * rounds);
+  BOOST_TEST(runs >= 2 * rounds - refused);
+  coordinator.join();
+}
+
+BOOST_AUTO_TEST_CASE(a_variable_waits_until_its_server_has_joined) {
+  system_config config{false};
+  caf::actor_system system{config};
+  for (int i = 0; i < 20; ++i) {
+    cluster members{system, local_cluster{.workers = 1, .servers = 1}};
+    parameter_server_strategy strategy{members};
+    BOOST_TEST(strategy.variable("v", 3.0F).read() == 3.0F);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(an_error_names_the_function_before_its_place, local_world) {
+  const auto failed = coordinator.schedule([](int) { throw out_of_range_error{"no more"}; }, 1);
+  BOOST_CHECK_EXCEPTION(failed.fetch(), out_of_range_error, [](const error& e) {
+    const std::string text = e.what();
+    return says(e, "closure ") && says(e, "lambda") && text.find("lambda") < text.find("module ");
+  });
+}
+
+BOOST_FIXTURE_TEST_CASE(options_come_first_for_a_named_function_too, local_world) {
+  const schedule_options options{.worker = 1};
+  BOOST_TEST(coordinator.schedule<twice>(options, 4).fetch() == 8);
+  BOOST_TEST(coordinator.schedule<twice>({.priority = 2}, 5).fetch() == 10);
+  BOOST_TEST(coordinator.schedule<current_worker_index>(options).fetch() == 1);
+  BOOST_TEST(coordinator.schedule<twice>(coordinator.schedule<twice>(6)).fetch() == 24);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -83,4 +83,53 @@ BOOST_AUTO_TEST_CASE(the_workers_number_is_known_only_inside_closures) {
   BOOST_CHECK_THROW(current_worker_index(), failed_precondition_error);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_dataset_is_made_again_on_each_worker_and_starts_at_its_beginning, local_world) {
+  const auto data = coordinator.create_per_worker_dataset(
+      range(1, 7).map([](std::int64_t x) { return static_cast<float>(x); }).batch(2));
+  for (int round = 0; round < 2; ++round) {
+    const auto iterator = data.iterate();
+    for (int worker = 0; worker < 2; ++worker) {
+      const auto sums = coordinator.schedule(
+          {.worker = worker},
+          [](const dataset_iterator<tensor>& rows) {
+            std::vector<float> result;
+            while (const auto batch = rows.next_or_end())
+              result.push_back(batch->values<float>()[0] + batch->values<float>()[1]);
+            return result;
+          },
+          iterator);
+      BOOST_TEST(sums.fetch() == (std::vector{3.0F, 7.0F, 11.0F}), boost::test_tools::per_element());
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_shuffle_without_a_seed_has_another_order_on_each_worker_and_each_time, local_world) {
+  const auto data = coordinator.create_per_worker_dataset(range(1000).shuffle(1000));
+  std::set<std::vector<std::int64_t>> orders;
+  for (int round = 0; round < 2; ++round) {
+    const auto iterator = data.iterate();
+    for (int worker = 0; worker < 2; ++worker)
+      orders.insert(coordinator
+                        .schedule(
+                            {.worker = worker},
+                            [](const dataset_iterator<std::int64_t>& numbers) {
+                              std::vector<std::int64_t> all;
+                              while (const auto x = numbers.next_or_end()) all.push_back(*x);
+                              return all;
+                            },
+                            iterator)
+                        .fetch());
+  }
+  BOOST_TEST(orders.size() == 4u);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_dataset_that_cannot_be_made_elsewhere_is_refused_with_what_to_do, local_world) {
+  const std::int64_t offset = 5;
+  const auto data = range(3).map([offset](std::int64_t x) { return x + offset; });
+  BOOST_CHECK_EXCEPTION(coordinator.create_per_worker_dataset(data), invalid_argument_error, [](const error& e) {
+    return says(e, "map() has a function with captures") && says(e, "give create_per_worker_dataset a function");
+  });
+  BOOST_CHECK_THROW(coordinator.create_per_worker_dataset(count_from({}, 1)), invalid_argument_error);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

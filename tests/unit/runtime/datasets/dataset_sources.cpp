@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -136,6 +137,28 @@ BOOST_AUTO_TEST_CASE(files_of_tensors_give_their_rows) {
   BOOST_TEST(drain(from_idx_file(idx)).at(2).item<std::uint8_t>() == 7);
   BOOST_CHECK_THROW(from_npy_file(directory.path / "absent.npy"), not_found_error);
   BOOST_CHECK_THROW(from_idx_file(directory.path / "absent.idx"), not_found_error);
+}
+
+BOOST_AUTO_TEST_CASE(a_range_counts_in_steps_and_stops_before_its_end) {
+  using numbers_list = std::vector<std::int64_t>;
+  const auto is = [](const dataset<std::int64_t>& source, const numbers_list& expected) {
+    BOOST_TEST(drain(source) == expected, boost::test_tools::per_element());
+    BOOST_TEST((source.get_cardinality() == static_cast<std::int64_t>(expected.size())));
+  };
+  is(range(3), {0, 1, 2});
+  is(range(2, 5), {2, 3, 4});
+  is(range(1, 8, 3), {1, 4, 7});
+  is(range(1, 7, 3), {1, 4});
+  is(range(5, 0, -2), {5, 3, 1});
+  is(range(0), {});
+  is(range(3, 3), {});
+  is(range(1, 5, -1), {});
+  constexpr auto least = std::numeric_limits<std::int64_t>::min();
+  constexpr auto greatest = std::numeric_limits<std::int64_t>::max();
+  is(range(greatest - 1, greatest, 5), {greatest - 1});
+  is(range(greatest, least, least), {greatest, -1});
+  BOOST_TEST((range(least, greatest).get_cardinality() == infinite_cardinality));
+  BOOST_CHECK_THROW(range(1, 5, 0), invalid_argument_error);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -305,4 +305,20 @@ BOOST_AUTO_TEST_CASE(arguments_out_of_range_are_refused_at_once_with_what_is_exp
   BOOST_CHECK_EXCEPTION(source.shard(3, -1), invalid_argument_error, says("the index is -1"));
 }
 
+BOOST_AUTO_TEST_CASE(a_shuffle_without_a_seed_has_another_order_each_time_and_loses_nothing) {
+  auto sorted = ints(1000);
+  std::iota(sorted.begin(), sorted.end(), 0);
+  std::set<ints> orders{sorted};
+  const auto shuffled = numbers(1000).shuffle(1000);
+  for (const auto& source : {shuffled, shuffled, numbers(1000).shuffle(1000)}) {
+    auto order = drain(source);
+    orders.insert(order);
+    std::sort(order.begin(), order.end());
+    BOOST_TEST(order == sorted, per_element());
+  }
+  BOOST_TEST(orders.size() == 4u);
+  const auto kept = numbers(1000).shuffle(1000, {}, false);
+  BOOST_TEST(drain(kept) == drain(kept), per_element());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
