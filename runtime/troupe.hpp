@@ -1,6 +1,7 @@
 // Everything that an application needs, in one include.
 #pragma once
 
+#include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/checkpoint.hpp>
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>

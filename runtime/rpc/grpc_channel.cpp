@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/rpc/grpc_channel.hpp>
 #include <troupe/runtime/rpc/grpc_messages.hpp>
 
@@ -87,16 +88,6 @@ bool is_lost(const ::grpc::Status& ended) {
   return ended.error_code() == ::grpc::StatusCode::UNAVAILABLE || ended.error_code() == ::grpc::StatusCode::CANCELLED;
 }
 
-/// Suspends a fiber, blocks a thread.
-void pause_for(duration time) {
-  completion nothing;
-  try {
-    nothing.wait_until(std::chrono::steady_clock::now() + time, "nothing");
-  } catch (const deadline_exceeded_error&) {
-    // As it should be.
-  }
-}
-
 const status client_closed{status_code::cancelled, "the client was closed"};
 
 }  // namespace
@@ -131,8 +122,12 @@ grpc_operation_ptr grpc_connection::take(std::uint64_t number) {
 
 void grpc_connection::end(grpc_operation_ptr taken) {
   taken.reset();
-  const std::scoped_lock lock{mutex_};
-  if (--count_ == 0 && closed_) changed_.notify_all();
+  auto idle = false;
+  {
+    const std::scoped_lock lock{mutex_};
+    idle = --count_ == 0 && closed_;
+  }
+  if (idle) idle_.set();
 }
 
 grpc_operation_ptr grpc_connection::find(std::uint64_t number) const {
@@ -142,10 +137,15 @@ grpc_operation_ptr grpc_connection::find(std::uint64_t number) const {
 }
 
 std::vector<grpc_operation_ptr> grpc_connection::close() {
-  const std::scoped_lock lock{mutex_};
   std::vector<grpc_operation_ptr> result;
-  if (std::exchange(closed_, true)) return result;
-  for (const auto& [number, each] : open_) result.push_back(each);
+  auto idle = false;
+  {
+    const std::scoped_lock lock{mutex_};
+    if (std::exchange(closed_, true)) return result;
+    for (const auto& [number, each] : open_) result.push_back(each);
+    idle = count_ == 0;
+  }
+  if (idle) idle_.set();
   return result;
 }
 
@@ -154,10 +154,7 @@ bool grpc_connection::is_closed() const {
   return closed_;
 }
 
-bool grpc_connection::wait_until_idle(duration limit) {
-  std::unique_lock lock{mutex_};
-  return changed_.wait_for(lock, limit, [this] { return count_ == 0; });
-}
+bool grpc_connection::wait_until_idle(duration limit) { return idle_.block_for(limit); }
 
 status grpc_connection::prepare(grpc_operation& started) const {
   const auto& name = started.method;
@@ -242,7 +239,7 @@ std::vector<method_description> grpc_channel::list(time_point deadline) {
   auto asked = try_list(deadline);
   // Reading the list twice does no harm: a server that is lost meanwhile, or stops, is waited for again.
   while (is_lost(asked->ended)) {
-    pause_for(std::min<duration>(first_pause, deadline - std::chrono::steady_clock::now()));
+    sleep_for(std::min<duration>(first_pause, deadline - current_time()));
     asked = try_list(deadline);
   }
   if (!asked->ended.ok()) throw_status(connection_->explain(*asked));

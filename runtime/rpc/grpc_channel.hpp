@@ -13,7 +13,6 @@
 #include <troupe/rpc.grpc.pb.h>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -63,7 +62,8 @@ class grpc_connection {
   /// Nothing begins any more; what is open.
   std::vector<grpc_operation_ptr> close();
   bool is_closed() const;
-  /// Whether nothing is open, at the latest after `limit`.
+  /// After `close`: whether nothing is open any more, at the latest after `limit`. Blocks the thread: it is for the
+  /// end.
   bool wait_until_idle(duration limit);
 
   /// Fills the request; what is wrong with it.
@@ -83,12 +83,13 @@ class grpc_connection {
   const std::shared_ptr<::grpc::Channel> channel_;
   const std::unique_ptr<v1::Rpc::Stub> stub_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
   bool closed_ = false;
   std::uint64_t last_number_ = 0;
   std::unordered_map<std::uint64_t, grpc_operation_ptr> open_;
   /// Those in `open_`, and those that were taken and are not destroyed yet.
   std::size_t count_ = 0;
+  /// Closed, and nothing is open any more.
+  completion idle_;
 };
 
 class grpc_channel final : public channel {
