@@ -1,7 +1,7 @@
+#include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/membership/event_bus.hpp>
 #include <troupe/actors/variables/client.hpp>
 #include <troupe/runtime/cluster.hpp>
-#include <troupe/runtime/cluster/blocking.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -107,7 +107,7 @@ void cluster::start(std::vector<std::pair<task_id, task_address>> members, const
 cluster::~cluster() {
   auto& self = *implementation_;
   try {
-    ask_blocking(
+    ask(
         self.system, self.membership, self.options.stop_limit, "ending the cluster's members", [](caf::ok_atom) {},
         retire_atom_v, wire<status>{status{}});
   } catch (const error&) {
@@ -124,7 +124,7 @@ cluster::~cluster() {
   self.client = nullptr;
   self.events = nullptr;
   self.dialer = nullptr;
-  stop_actors(self.system, std::move(actors), self.options.stop_limit);
+  stop_actors(std::move(actors), self.options.stop_limit);
 }
 
 int cluster::worker_count() const { return implementation_->workers; }
@@ -165,7 +165,7 @@ std::string describe_absent(const cluster_view& view, const std::vector<task_id>
 
 cluster_view cluster::view() const {
   cluster_view result;
-  ask_blocking(
+  ask(
       implementation_->system, implementation_->membership, std::chrono::seconds{10}, "asking who is in the cluster",
       [&](wire<cluster_view>& answer) { result = opened(answer); }, view_atom_v);
   return result;
@@ -174,7 +174,7 @@ cluster_view cluster::view() const {
 cluster_view cluster::wait_for(const std::vector<task_id>& tasks, duration limit) {
   cluster_view result;
   try {
-    ask_blocking(
+    ask(
         implementation_->system, implementation_->membership, limit, "waiting for members of the cluster",
         [&](wire<cluster_view>& answer) { result = opened(answer); }, watch_atom_v, wire<std::vector<task_id>>{tasks});
   } catch (const deadline_exceeded_error&) {

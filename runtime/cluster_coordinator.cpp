@@ -1,4 +1,5 @@
-#include <troupe/runtime/cluster/blocking.hpp>
+#include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/variables/variable_client.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 
 #include <caf/send.hpp>
@@ -21,6 +22,20 @@ void check(const schedule_options& options, int workers) {
         fmt::format("schedule_options::worker is {} but must be -1 (any) or 0 to {}", options.worker, workers - 1)};
 }
 
+/// Whether a closure of this cluster's coordinator calls.
+bool in_own_closure(const cluster& where) {
+  auto* const here = closure_environment::current();
+  return here != nullptr && here->runs_for(where.coordinator().address());
+}
+
+void check_outside(const cluster& where, std::string_view what) {
+  if (in_own_closure(where))
+    throw failed_precondition_error{
+        fmt::format("{} was called inside a closure of the same coordinator, which would wait for its own end; call it "
+                    "in the program that schedules, or fetch the remote values that the closure needs",
+                    what)};
+}
+
 }  // namespace
 
 std::shared_ptr<closure> cluster_coordinator::enqueue(detail::packed_closure packed, const schedule_options& options) {
@@ -30,23 +45,26 @@ std::shared_ptr<closure> cluster_coordinator::enqueue(detail::packed_closure pac
                                              std::move(packed.inputs), options);
   const auto& queue = cluster.queue();
   // Before the push, so that the closure whose schedule throws never runs: `done` throws the pending error, or answers
-  // at once when another thread was faster, since each error is raised once.
-  if (queue->error_pending.load(std::memory_order_acquire)) done();
+  // at once when another thread was faster, since each error is raised once. A closure leaves the error to the program:
+  // raising it means to cancel all closures, this one among them.
+  if (queue->error_pending.load(std::memory_order_acquire) && !in_own_closure(cluster)) done();
   if (queue->push(scheduled)) caf::anon_send(cluster.coordinator(), submit_atom_v);
   return scheduled;
 }
 
 void cluster_coordinator::join(duration limit) {
   auto& cluster = get_cluster();
-  ask_blocking(
+  check_outside(cluster, "join()");
+  ask(
       cluster.system(), cluster.coordinator(), limit, "waiting for all closures", [](caf::ok_atom) {}, drained_atom_v);
 }
 
 bool cluster_coordinator::done() {
   auto& cluster = get_cluster();
+  check_outside(cluster, "done()");
   bool result = false;
   constexpr auto limit = std::chrono::minutes{10};
-  ask_blocking(
+  ask(
       cluster.system(), cluster.coordinator(), limit, "asking whether all closures have ended",
       [&](bool answer) { result = answer; }, idle_atom_v);
   return result;
@@ -55,7 +73,7 @@ bool cluster_coordinator::done() {
 std::vector<status> cluster_coordinator::errors() {
   auto& cluster = get_cluster();
   std::vector<status> result;
-  ask_blocking(
+  ask(
       cluster.system(), cluster.coordinator(), std::chrono::seconds{10}, "asking for the closures' errors",
       [&](wire<std::vector<status>>& answer) { result = answer.take(); }, errors_atom_v);
   return result;
@@ -69,7 +87,7 @@ std::shared_ptr<per_worker_resource> cluster_coordinator::create_resource(detail
   auto& cluster = get_cluster();
   const auto id = ++last;
   // Answered when the workers' orders are under way, so that closures scheduled later follow them.
-  ask_blocking(
+  ask(
       cluster.system(), cluster.coordinator(), std::chrono::seconds{30}, "making a per-worker value",
       [](caf::ok_atom) {}, resource_atom_v,
       wire<closure_order>{

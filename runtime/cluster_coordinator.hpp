@@ -9,8 +9,13 @@
 // the reference: the first error of any closure is thrown by the next schedule, join or done, after everything else has
 // been cancelled; then the coordinator is usable again.
 //
-// One coordinator per strategy: constructing another gives the same. Thread-safe. schedule never blocks unless the
-// queue is full; join, done and fetch block the calling thread, so actors use `then` and the coordinator's actor.
+// One coordinator per strategy: constructing another gives the same. Thread-safe. schedule never waits unless the queue
+// is full; join, done and fetch do. Waiting suspends a fiber (a closure, a method of a server, a replica's function)
+// and blocks any other thread; handlers of event-based actors, which must not block, use `then` and the coordinator's
+// actor.
+//
+// A closure may schedule others and fetch their results: while it waits, its place on the worker is free for others.
+// Errors of other closures are not raised there, but by the program's next schedule, join or done.
 //
 // Semantics: seeds ClusterCoordinator and RemoteValue; semantics.md 1.1, 2, 5.2.
 #pragma once
@@ -74,9 +79,10 @@ class cluster_coordinator {
   // --- waiting ---
 
   /// Waits until every closure has ended. @throws the first error of any of them; deadline_exceeded_error after
-  /// `limit`, and the closures go on.
+  /// `limit`, and the closures go on; failed_precondition_error inside a closure, which would wait for itself.
   void join(duration limit = std::chrono::hours{24});
   /// True if every closure has ended. Does not wait, unless there is an error to throw.
+  /// @throws as join
   bool done();
   /// All errors of the generation whose first error was thrown last; at most 1000.
   std::vector<status> errors();

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/functions/build_id.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
@@ -5,15 +6,14 @@
 
 #include <caf/actor_cast.hpp>
 #include <caf/io/middleman.hpp>
-#include <caf/io/middleman_actor.hpp>
-#include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <future>
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include <arpa/inet.h>
 #include <unistd.h>
@@ -46,22 +46,16 @@ std::string listen_address(const std::string& host) {
 
 namespace {
 
-/// Waits until these actors are destroyed, for a while: an application may hold handles of its own. Problem: what an
-/// actor sent last lies in the mailbox of CAF's broker, which the actor system closes without emptying it (0.17), and a
-/// message keeps its sender; the system then waits for ever for the thread of a detached one. Solution: a question to
-/// the broker, which it answers after what came before.
-void await_destruction(caf::actor_system& system, const std::vector<caf::weak_actor_ptr>& actors) {
+/// Waits until these actors are destroyed, for a while: an application may hold handles of its own. What an actor sent
+/// last lies in the mailbox of CAF's broker, which the actor system closes without emptying it (0.17), and a message
+/// keeps its sender; the system would then wait for ever for the thread of a detached one. So the broker gets its time.
+void await_destruction(const std::vector<caf::weak_actor_ptr>& actors) {
   constexpr auto limit = std::chrono::milliseconds{500};
   constexpr auto pause = std::chrono::milliseconds{1};
   const auto deadline = std::chrono::steady_clock::now() + limit;
   const auto destroyed = [](const auto& actor) { return actor.lock() == nullptr; };
-  caf::scoped_actor self{system};
-  while (!std::all_of(actors.begin(), actors.end(), destroyed) && std::chrono::steady_clock::now() < deadline) {
-    if (system.has_middleman())
-      self->request(system.middleman().actor_handle(), limit, caf::get_atom_v, system.node())
-          .receive([](const caf::node_id&, const std::string&, std::uint16_t) {}, [](const caf::error&) {});
-    self->receive(caf::after(pause) >> [] {});
-  }
+  while (!std::all_of(actors.begin(), actors.end(), destroyed) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(pause);
 }
 
 bool is_detached(const caf::actor& actor) {
@@ -70,30 +64,32 @@ bool is_detached(const caf::actor& actor) {
 
 }  // namespace
 
-bool stop_actors(caf::actor_system& system, std::vector<caf::actor> actors, duration limit) {
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  // The system counts this thread among its actors and does not end under its hands.
-  const caf::scoped_actor present{system};
-  std::size_t left = 0;
+bool stop_actors(std::vector<caf::actor> actors, duration limit) {
+  struct countdown {
+    explicit countdown(std::size_t count) : left(count) {}
+    std::atomic<std::size_t> left;
+    completion ended;
+    void one() {
+      if (--left == 0) ended.set();
+    }
+  };
+  // One more, so that it ends even with nobody to wait for.
+  const auto open = std::make_shared<countdown>(actors.size() + 1);
   std::vector<caf::weak_actor_ptr> detached;
-  {
-    caf::scoped_actor self{system};
-    for (const auto& actor : actors) {
-      if (!actor) continue;
-      if (is_detached(actor)) detached.push_back(caf::actor_cast<caf::weak_actor_ptr>(actor));
-      self->monitor(actor);
-      caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
-      ++left;
+  for (const auto& actor : actors) {
+    if (!actor) {
+      open->one();
+      continue;
     }
-    actors.clear();
-    while (left != 0) {
-      const auto remaining =
-          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-      if (remaining.count() <= 0) return false;
-      self->receive([&](const caf::down_msg&) { --left; }, caf::after(remaining) >> [] {});
-    }
+    if (is_detached(actor)) detached.push_back(caf::actor_cast<caf::weak_actor_ptr>(actor));
+    caf::actor_cast<caf::abstract_actor*>(actor)->attach_functor([open] { open->one(); });
+    caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   }
-  await_destruction(system, detached);
+  actors.clear();
+  open->one();
+  // This mostly runs in destructors, which no cancellation may cut short.
+  if (!open->ended.block_for(limit)) return false;
+  await_destruction(detached);
   return true;
 }
 
@@ -103,8 +99,8 @@ struct node::implementation {
   std::vector<caf::actor> actors;
   std::uint16_t port = 0;
   member_actor member;
-  std::promise<member_end> ended;
-  std::future<member_end> end = ended.get_future();
+  member_end end;
+  completion ended;
 };
 
 node::node(caf::actor_system& system, const task_config& config, node_options options)
@@ -127,7 +123,10 @@ node::node(caf::actor_system& system, const task_config& config, node_options op
     door.worker = keep(system.spawn<caf::detached>(worker, dialer, options.worker));
   else
     door.server = keep(system.spawn(parameter_server, options.server));
-  door.on_end = [&self](const member_end& how) { self.ended.set_value(how); };
+  door.on_end = [&self](const member_end& how) {
+    self.end = how;
+    self.ended.set();
+  };
   self.member = keep(system.spawn(troupe::member, std::move(door)));
   const auto& address = config.cluster.address(config.task);
   // Only on the address of the specification, if it is one: a BASP port is open to anyone who reaches it.
@@ -135,7 +134,7 @@ node::node(caf::actor_system& system, const task_config& config, node_options op
   const auto published = system.middleman().publish(self.member, address.port, listen.c_str(), true);
   if (!published) {
     self.member = nullptr;
-    stop_actors(system, std::move(self.actors), options.stop_limit);
+    stop_actors(std::move(self.actors), options.stop_limit);
     throw unavailable_error{fmt::format("{} can't listen on {}: {}; is another process using the port?",
                                         to_string(config.task), to_string(address), system.render(published.error()))};
   }
@@ -146,9 +145,12 @@ node::~node() {
   auto& self = *implementation_;
   self.system.middleman().unpublish(self.member, self.port);
   self.member = nullptr;
-  stop_actors(self.system, std::move(self.actors), self.options.stop_limit);
+  stop_actors(std::move(self.actors), self.options.stop_limit);
 }
 
-member_end node::wait() { return implementation_->end.get(); }
+member_end node::wait() {
+  implementation_->ended.wait_until(never, "the end of this member");
+  return implementation_->end;
+}
 
 }  // namespace troupe

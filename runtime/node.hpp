@@ -35,8 +35,8 @@ identity make_identity(const task_id& task);
 std::string listen_address(const std::string& host);
 
 /// Asks the actors to end and waits for them, at most `limit`. Hand in the last handles: detached actors must be
-/// destroyed before their system can end. False if some are left.
-bool stop_actors(caf::actor_system& system, std::vector<caf::actor> actors, duration limit);
+/// destroyed before their system can end. Blocks the thread, even inside a fiber. False if some are left.
+bool stop_actors(std::vector<caf::actor> actors, duration limit);
 
 class node {
  public:

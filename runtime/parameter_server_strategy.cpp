@@ -1,4 +1,4 @@
-#include <troupe/runtime/cluster/blocking.hpp>
+#include <troupe/actors/fibers/ask.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 
 #include <fmt/format.h>
@@ -84,11 +84,11 @@ cluster_view joined(cluster& cluster, const task_id& server, duration limit) {
 parameter_server_actor reach(const cluster& cluster, const member_record& server, duration limit) {
   if (server.state == presence::absent) throw_status(server.why.wrap(status_code::unavailable, to_string(server.task)));
   member_actor member;
-  ask_blocking(
+  ask(
       cluster.system(), cluster.dialer(), limit, "dialling " + to_string(server.task),
       [&](member_actor& answer) { member = answer; }, dial_atom_v, server.address.host, server.address.port);
   parameter_server_actor handle;
-  ask_blocking(
+  ask(
       cluster.system(), member, limit, "asking for the variables of " + to_string(server.task),
       [&](parameter_server_actor& answer) { handle = answer; }, server_atom_v);
   return handle;
@@ -114,7 +114,7 @@ void parameter_server_strategy::recreate(
     const auto handle = reach(*cluster_, place, limit);
     wire<shard_order> order{{record.name, std::move(content.initial), std::move(content.slots), content.step}};
     if (handle.node() != cluster_->system().node()) order.seal();
-    ask_blocking(
+    ask(
         cluster_->system(), handle, limit,
         fmt::format("making variable \"{}\" on {}", record.name, to_string(place.task)),
         [&](std::uint64_t number) {

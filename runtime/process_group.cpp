@@ -1,16 +1,16 @@
-#include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/actors/membership/participant.hpp>
 #include <troupe/device/collectives/communication_plan.hpp>
 #include <troupe/device/collectives/gloo_communicator.hpp>
 #include <troupe/device/collectives/rendezvous_store.hpp>
 #include <troupe/device/collectives/shared_memory_communicator.hpp>
-#include <troupe/runtime/cluster/blocking.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/process_group.hpp>
 
 #include <caf/actor_cast.hpp>
 #include <caf/io/middleman.hpp>
-#include <caf/scoped_actor.hpp>
+#include <caf/io/middleman_actor.hpp>
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
@@ -82,14 +82,14 @@ class rendezvous_words final : public rendezvous_store {
 
   void set(const std::string& key, bytes value) override {
     std::string word{reinterpret_cast<const char*>(value.data()), value.size()};
-    ask_blocking(
+    ask(
         system_, host_, limit_, "telling the group " + key, [](caf::ok_atom) {}, set_atom_v, generation_, prefix_ + key,
         std::move(word));
   }
 
   bytes get(const std::string& key, std::chrono::nanoseconds limit) override {
     bytes value;
-    ask_blocking(
+    ask(
         system_, host_, limit, "asking the group for " + key,
         [&](const std::string& word) {
           const auto raw = std::as_bytes(std::span{word});
@@ -123,21 +123,38 @@ std::vector<task_id> tasks_in_rank_order(const cluster_spec& cluster) {
   return tasks;
 }
 
+/// One attempt.
+rendezvous_actor dial(caf::actor_system& system, const task_address& chief, duration limit, std::string_view what) {
+  rendezvous_actor found;
+  ask(
+      system, system.middleman().actor_handle(), limit, what,
+      [&](const caf::node_id&, caf::strong_actor_ptr& published, const std::set<std::string>& interface) {
+        if (!published || !system.assignable(interface, system.message_types<rendezvous_actor>()))
+          throw failed_precondition_error{"what answers there is no chief of a group of this version"};
+        found = caf::actor_cast<rendezvous_actor>(published);
+      },
+      caf::connect_atom_v, chief.host, chief.port);
+  return found;
+}
+
 /// The chief may not be up yet.
 rendezvous_actor reach(caf::actor_system& system, const task_address& chief, duration limit) {
+  const auto what = "connecting to " + to_string(chief);
   constexpr auto pause = std::chrono::milliseconds{50};
-  const auto deadline = std::chrono::steady_clock::now() + limit;
-  caf::scoped_actor self{system};
+  const auto deadline = later(current_time(), limit);
   while (true) {
-    const auto found = system.middleman().remote_actor<rendezvous_actor>(chief.host, chief.port);
-    if (found) return *found;
-    if (std::chrono::steady_clock::now() > deadline)
-      throw unavailable_error{
-          status_of(found.error(), "connecting to " + to_string(chief))
-              .wrap(status_code::unavailable, fmt::format("the chief at {} is not reached; is it running, "
-                                                          "and was it started as part of a group?",
-                                                          to_string(chief)))};
-    self->receive(caf::after(pause) >> [] {});
+    try {
+      return dial(system, chief, std::max<duration>(deadline - current_time(), pause), what);
+    } catch (const cancelled_error&) {
+      throw;
+    } catch (const error& failed) {
+      if (current_time() > deadline)
+        throw unavailable_error{failed.get_status().wrap(status_code::unavailable,
+                                                         fmt::format("the chief at {} is not reached; is it running, "
+                                                                     "and was it started as part of a group?",
+                                                                     to_string(chief)))};
+    }
+    sleep_for(pause);
   }
 }
 
@@ -149,7 +166,7 @@ struct process_group::implementation {
   ~implementation() {
     meeting = nullptr;
     ear = nullptr;
-    stop_actors(system, std::move(actors), options.stop_limit);
+    stop_actors(std::move(actors), options.stop_limit);
   }
 
   caf::actor_system& system;
@@ -189,7 +206,7 @@ struct process_group::implementation {
     wish->candidate = {.task = task, .generation = last_generation, .host_identity = host_identity(), .address = host};
     wish->limit = options.start_limit + grace;
     caf::anon_send(ear, gather_atom_v, wish);
-    wish->ended.wait_until(later(std::chrono::steady_clock::now(), wish->limit + grace), "the group to gather");
+    wish->ended.wait_until(later(current_time(), wish->limit + grace), "the group to gather");
     if (!wish->why.ok()) throw_status(wish->why);
     enter(wish->roster);
   }

@@ -1,8 +1,9 @@
 // The result of a scheduled closure, available later.
 //
 // A remote value is a small handle; copies share the result. It never hangs: a closure ends within its own limit
-// (schedule_options::limit), whatever happens to its worker. Threads wait with `fetch`, `get` or `wait_for`; an
-// event-based actor, which must not block, uses `then` or asks `handle()`.
+// (schedule_options::limit), whatever happens to its worker. `fetch`, `get` and `wait_for` suspend a fiber (a closure,
+// a method of a server, a replica's function) and block any other thread; the handler of an event-based actor, which
+// must not block, uses `then` or asks `handle()`.
 //
 // Semantics: seed RemoteValue; semantics.md 1.1, 2.3. The reference's `fetch` (host copy) and `get` (local tensors)
 // differ here only in ownership: `fetch` returns a copy, `get` a reference to the one decoded object.
@@ -35,7 +36,8 @@ class remote_value_base {
 
   /// not_ready; ready (a value or an error); aborted (cancelled: schedule it again if it is needed).
   remote_value_state state() const { return checked().state(); }
-  /// Waits at most this long. False: not ready yet.
+  /// Waits at most this long. False: not ready yet. @throws cancelled_error when the fiber is cancelled;
+  /// resource_exhausted_error when too many closures of a worker wait for others already.
   bool wait_for(duration limit) const { return checked().wait_for(limit); }
   /// The closure is not wanted any more: the value becomes aborted, and a worker that runs it is told to stop.
   void cancel() const { caf::anon_send(coordinator_, cancel_atom_v, closure_); }
@@ -64,7 +66,8 @@ class remote_value : public remote_value_base {
   using remote_value_base::remote_value_base;
 
   /// Waits for the result and returns a copy.
-  /// @throws cancelled_error if the closure was cancelled, the closure's own error if it failed, and
+  /// @throws cancelled_error if the closure (or the fiber that waits) was cancelled, the closure's own error if it
+  /// failed, and
   ///         deadline_exceeded_error if `limit` passes first (the closure goes on).
   T fetch() const { return fetch(longest_wait()); }
   T fetch(duration limit) const {

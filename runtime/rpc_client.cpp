@@ -84,7 +84,7 @@ class named_clients {
   std::map<key, std::weak_ptr<client_link>> links_;
 };
 
-time_point deadline_after(duration timeout) { return later(std::chrono::steady_clock::now(), timeout); }
+time_point deadline_after(duration timeout) { return later(current_time(), timeout); }
 
 call_ptr make_call(const client_link::connection& over, std::string method, std::uint64_t tag,
                    std::vector<datum> arguments, duration timeout) {

@@ -1,5 +1,5 @@
+#include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/rpc/internal/rpc_executor.hpp>
-#include <troupe/runtime/cluster/blocking.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
 #include <troupe/runtime/rpc/rpc_system.hpp>
@@ -50,7 +50,7 @@ struct server::implementation {
     for (const auto& each : executors) caf::anon_send(each, retire_atom_v, wire<status>{stopping});
     for (const auto& each : executors) {
       try {
-        ask_blocking(
+        ask(
             *system, each, left_until(until), "stopping a server", [](caf::ok_atom) {}, retire_atom_v,
             wire<status>{stopping});
       } catch (const error&) {
@@ -62,7 +62,7 @@ struct server::implementation {
   void stop_executors(time_point until) {
     std::vector<caf::actor> actors;
     for (auto& each : std::exchange(executors, {})) actors.push_back(caf::actor_cast<caf::actor>(each));
-    if (!stop_actors(*system, std::move(actors), left_until(until))) abandon(*system);
+    if (!stop_actors(std::move(actors), left_until(until))) abandon(*system);
   }
 
   /// Never nothing, so that what is ready at once is heard.

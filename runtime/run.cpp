@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/completion.hpp>
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
 #include <troupe/runtime/cluster/event_log.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
@@ -9,12 +10,10 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -73,26 +72,19 @@ class exit_guard {
  public:
   explicit exit_guard(int code) : watch_([this, code] { run(code); }) {}
   ~exit_guard() {
-    {
-      const std::scoped_lock lock{mutex_};
-      left_ = true;
-    }
-    changed_.notify_all();
+    left_.set();
     watch_.join();
   }
 
  private:
   void run(int code) {
     constexpr auto limit = std::chrono::seconds{5};
-    std::unique_lock lock{mutex_};
-    if (changed_.wait_for(lock, limit, [this] { return left_; })) return;
+    if (left_.block_for(limit)) return;
     std::fflush(nullptr);
     std::_Exit(code);
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool left_ = false;
+  completion left_;
   std::thread watch_;
 };
 

@@ -2,7 +2,7 @@
 //
 //   simulation cluster{{.seed = 7, .size = {.workers = 3, .servers = 1}}};
 //   cluster.run_until_ready();
-//   auto answer = cluster.schedule([](int x) { sleep_in_closure(1s); return x + 1; }, 41);
+//   auto answer = cluster.schedule([](int x) { sleep_for(1s); return x + 1; }, 41);
 //   cluster.advance(200ms);
 //   cluster.kill({"worker", 0});
 //   BOOST_TEST(cluster.fetch(answer) == 42);
@@ -10,7 +10,8 @@
 // Each task (chief, workers, parameter servers) is a node with an actor system of its own; the actors, the codec and
 // CAF's own protocol between nodes are the real ones. Only scheduler, clock and network are simulated: the seed decides
 // which of all messages that could be handled next is the next one, how long each takes on its way, and what of it is
-// lost when a process dies. Time without messages costs nothing, and nothing here ever blocks.
+// lost when a process dies. Time without messages costs nothing, and nothing here ever blocks: what a closure, a method
+// of a server or another fiber waits for (`sleep_for`, `fetch`, variables, remote calls) takes virtual time.
 //
 // S-1 The same seed and the same calls give the same events at the same times: `trace` can be compared line by line.
 //
@@ -18,6 +19,7 @@
 // simulation must not outlive it. Large tensors travel inside their messages, since no bulk transport is installed.
 #pragma once
 
+#include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/actors/membership/member.hpp>
 #include <troupe/runtime/closures/closure_arguments.hpp>
 #include <troupe/runtime/cluster.hpp>
@@ -46,10 +48,6 @@ struct simulation_options {
   /// So many steps without any passing of time are a livelock, which is reported as `internal_error`.
   std::size_t steps_per_instant_max = 1'000'000;
 };
-
-/// Inside a closure of a simulation, or of any worker: lets other closures of this worker run meanwhile.
-/// @throws cancelled_error when the closure is cancelled; failed_precondition_error outside of closures.
-void sleep_in_closure(duration by);
 
 /// What an actor will answer. Copies share it.
 template <class T>

@@ -1,27 +1,39 @@
 #include <troupe/actors/closures/closure.hpp>
+#include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/actors/variables/variable_client.hpp>
 #include <troupe/device/collectives/internal/spin_wait.hpp>
 
 #include <array>
-#include <condition_variable>
+#include <mutex>
 #include <utility>
 
 namespace troupe {
 
 namespace {
 
-// Closures are many and waits are few: waiters share a few locks instead of paying for one in each closure.
-struct waiting_room {
-  std::mutex mutex;
-  std::condition_variable ended;
-};
-
-waiting_room& room_of(const closure* which) {
-  static std::array<waiting_room, 64> rooms;
-  return rooms[(reinterpret_cast<std::uintptr_t>(which) >> 7) % rooms.size()];
+// Closures are many and waits are few: they share a few locks instead of paying for one each.
+std::mutex& lock_of(const closure* which) {
+  static std::array<std::mutex, 64> locks;
+  return locks[(reinterpret_cast<std::uintptr_t>(which) >> 7) % locks.size()];
 }
 
 // A result is often only microseconds away, and waking a thread costs as much.
 spin_wait for_results;
+
+/// As long as a closure waits for another one.
+class waiting_closure {
+ public:
+  waiting_closure() : here_(closure_environment::current()) {
+    if (here_ != nullptr) here_->begin_wait_for_closure();
+  }
+  ~waiting_closure() {
+    if (here_ != nullptr) here_->end_wait_for_closure();
+  }
+  waiting_closure(const waiting_closure&) = delete;
+
+ private:
+  closure_environment* here_;
+};
 
 }  // namespace
 
@@ -31,27 +43,29 @@ closure::readiness closure::state() const {
 }
 
 bool closure::wait_for(duration limit) const {
-  const auto start = std::chrono::steady_clock::now();
-  if (for_results.until(later(start, limit), [this] { return ended(); })) return true;
-  auto& room = room_of(this);
-  std::unique_lock lock{room.mutex};
+  if (ended()) return true;
+  const auto until = later(current_time(), limit);
+  if (fiber_host::current() == nullptr && for_results.until(until, [this] { return ended(); })) return true;
+  const auto end = waited_for();
+  if (!end) return true;
+  const waiting_closure scope;
+  return end->wait_until(until);
+}
+
+std::shared_ptr<completion> closure::waited_for() const {
+  const std::scoped_lock lock{lock_of(this)};
+  // `finish` stores ended and then looks at awaited; here it is the other way round, so one of the two sees the other.
   awaited_.store(true, std::memory_order_seq_cst);
-  // The same order as in `on_end`, against the same missed end.
-  return room.ended.wait_until(lock, later(start, limit), [this] { return ended_.load(std::memory_order_seq_cst); });
+  if (ended_.load(std::memory_order_seq_cst)) return nullptr;
+  if (!end_) end_ = std::make_shared<completion>();
+  return end_;
 }
 
 void closure::on_end(std::function<void()> observer) {
-  {
-    const std::scoped_lock lock{room_of(this).mutex};
-    // `finish` stores ended and then looks at awaited; here it is the other way round, so one of the two sees the
-    // other.
-    awaited_.store(true, std::memory_order_seq_cst);
-    if (!ended_.load(std::memory_order_seq_cst)) {
-      observers_.push_back(std::move(observer));
-      return;
-    }
-  }
-  observer();
+  if (const auto end = waited_for())
+    end->on_set(std::move(observer));
+  else
+    observer();
 }
 
 bool closure::finish(status ended, value result) {
@@ -63,14 +77,12 @@ bool closure::finish(status ended, value result) {
   at = stage::ended;
   ended_.store(true, std::memory_order_seq_cst);
   if (!awaited_.load(std::memory_order_seq_cst)) return true;
-  std::vector<std::function<void()>> observers;
-  auto& room = room_of(this);
+  std::shared_ptr<completion> end;
   {
-    const std::scoped_lock lock{room.mutex};
-    observers.swap(observers_);
+    const std::scoped_lock lock{lock_of(this)};
+    end = std::move(end_);
   }
-  room.ended.notify_all();
-  for (const auto& observer : observers) observer();
+  if (end) end->set();
   return true;
 }
 

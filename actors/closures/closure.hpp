@@ -11,13 +11,12 @@
 // C-1 A closure ends exactly once: with a value, an error or a cancellation.
 #pragma once
 
-#include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/messages/messages.hpp>
 
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace troupe {
@@ -47,7 +46,7 @@ struct closure_input {
   std::shared_ptr<const void> owner;
 };
 
-/// State of a remote value. Any thread may look and wait; only the coordinator ends it.
+/// State of a remote value. Any thread or fiber may look and wait; only the coordinator ends it.
 class closure {
  public:
   enum class stage : std::uint8_t { waiting, queued, in_flight, ended };
@@ -62,7 +61,10 @@ class closure {
 
   readiness state() const;
   bool ended() const { return ended_.load(std::memory_order_acquire); }
-  /// Blocks the thread until the end or the limit (steady clock). False: not ended yet.
+  /// Waits for the end: parks a fiber, blocks a thread. False: not ended within the limit. A closure that waits here
+  /// leaves its place on its worker to another meanwhile, which may be the one that it waits for.
+  /// @throws cancelled_error when the fiber is cancelled; resource_exhausted_error when too many closures of this
+  /// worker wait for others already.
   bool wait_for(duration limit) const;
   /// The end; only after `ended()`.
   const status& end_status() const { return end_status_; }
@@ -89,11 +91,15 @@ class closure {
   time_point deadline{};
 
  private:
+  /// What is set at the end; made when the first one asks. Null: it has ended.
+  std::shared_ptr<completion> waited_for() const;
+
   std::atomic<bool> ended_{false};
   mutable std::atomic<bool> awaited_{false};
   status end_status_;
   value result_;
-  std::vector<std::function<void()>> observers_;
+  /// Shared by all who wait; under one of a few locks that all closures share.
+  mutable std::shared_ptr<completion> end_;
 };
 
 }  // namespace troupe

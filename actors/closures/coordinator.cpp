@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
+#include <utility>
 
 namespace troupe {
 
@@ -15,6 +17,7 @@ const status stopped{status_code::cancelled, "the coordinator has stopped"};
 }  // namespace
 
 coordinator_state::~coordinator_state() {
+  ++turns_;
   // Every promise and every remote value is answered on this way out too (C-1).
   submitted_->close(stopped);
   for (auto& level : queued_)
@@ -24,8 +27,25 @@ coordinator_state::~coordinator_state() {
     for (const auto id : in_flight_.held_by(worker->index)) end(in_flight_.remove(id), stopped, {});
   }
   for (auto& promise : joins_) promise.deliver(make_error(stopped));
+  for (auto& promise : idle_questions_) promise.deliver(make_error(stopped));
   for (auto& promise : raises_) promise.deliver(make_error(stopped));
-  for (auto& promise : idle_raises_) promise.deliver(make_error(stopped));
+}
+
+coordinator_state::turn::~turn() noexcept(false) {
+  const struct closing {
+    int& turns;
+    ~closing() { --turns; }
+  } last{of_.turns_};
+  // A handler that throws ends the actor.
+  if (of_.turns_ == 1 && exceptions_ == std::uncaught_exceptions()) of_.end_turn();
+}
+
+void coordinator_state::end_turn() {
+  do {
+    take_submitted();
+    send_out();
+  } while (raise_errors());
+  answer_joins();
 }
 
 coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_ptr<submission_queue> queue,
@@ -36,6 +56,7 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
   events_ = std::move(events);
   roster_ = worker_roster{options_.windows};
   self_->set_down_handler([this](caf::down_msg& down) {
+    const turn scope{*this};
     if (auto* worker = roster_.find(down.source))
       lose(*worker, status_of(down.reason, fmt::format("the link to /job:worker/task:{}", worker->index)));
   });
@@ -44,45 +65,53 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
         auto sender = caf::actor_cast<caf::actor_addr>(self_->current_sender());
         when_local(self_, message, options_.bulk_limit,
                    [this, sender](wire<run_outcomes>& arrived, const status& problem) {
+                     const turn scope{*this};
                      if (problem.ok()) return take_outcomes(arrived);
                      // Which closures the message was about is unknown, so the worker's whole session is void.
                      if (auto* worker = roster_.find(sender)) readmit(*worker, problem);
                    });
       },
-      [this](submit_atom) {
-        take_submitted();
-        pump();
-      },
+      [this](submit_atom) { const turn scope{*this}; },
       [this](cancel_atom, const closure_ptr& unwanted) {
-        take_submitted();
+        const turn scope{*this};
+        take_submitted();  // it may be among them
         abandon(unwanted, {status_code::cancelled, "cancelled by the owner of its remote value"});
-        settle();
       },
       [this](resource_atom, wire<closure_order>& message) -> caf::result<caf::ok_atom> {
+        const turn scope{*this};
         if (const auto problem = message.open(); !problem.ok()) return make_error(problem);
         const auto& order = *message;
         resources_.insert_or_assign(order.builds, order);
         for (const auto& worker : roster_.all()) {
           if (worker->at != worker_entry::admission::admitted) continue;
           worker->outgoing.push_back(order);
-          flush(*worker);
+          touch(*worker);
         }
         return caf::ok_atom_v;
       },
       [this](release_atom, resource_id id) {
+        const turn scope{*this};
         resources_.erase(id);
         for (const auto& worker : roster_.all())
           if (worker->at == worker_entry::admission::admitted) send_cancel(*worker, {}, {id}, {});
       },
       [this](up_atom, const worker_actor& handle, wire<identity>& who) {
+        const turn scope{*this};
         if (who.open().ok()) worker_up(handle, *who);
       },
       [this](down_atom, wire<member_record>& message) {
+        const turn scope{*this};
         if (!message.open().ok() || message->task.job != "worker") return;
         lose(roster_.entry(message->task.index), message->why);
       },
-      [this](drained_atom) { return drained(); },
-      [this](idle_atom) { return idle(); },
+      [this](drained_atom) {
+        const turn scope{*this};
+        return drained();
+      },
+      [this](idle_atom) {
+        const turn scope{*this};
+        return idle();
+      },
       [this](errors_atom) { return wire<std::vector<status>>{last_errors_}; },
   };
 }
@@ -118,11 +147,12 @@ bool coordinator_state::inputs_ready(const closure_ptr& scheduled) {
 }
 
 void coordinator_state::enqueue(const closure_ptr& ready, bool first) {
+  assert(turns_ != 0);
   ready->at = closure::stage::queued;
   if (ready->options.worker >= 0) {
     auto& worker = roster_.entry(ready->options.worker);
     worker.tagged.push_back(ready);
-    return fill(worker);
+    return touch(worker);
   }
   auto& level =
       queued_[static_cast<std::size_t>(std::clamp(ready->options.priority, 0, schedule_options::priorities - 1))];
@@ -134,6 +164,7 @@ void coordinator_state::set_deadline(const closure_ptr& scheduled) {
   scheduled->deadline = later(clock_.now(), scheduled->options.limit);
   if (scheduled->options.limit <= options_.exact_limit_max) {
     clock_.at(scheduled->deadline, [this, late = std::weak_ptr{scheduled}] {
+      const turn scope{*this};
       if (const auto closure = late.lock()) expire(closure);
     });
   } else if (!sweeping_) {
@@ -149,10 +180,10 @@ void coordinator_state::expire(const closure_ptr& late) {
                                std::chrono::duration_cast<std::chrono::milliseconds>(late->options.limit).count())};
   note_error(why);
   abandon(late, why);
-  settle();
 }
 
 void coordinator_state::sweep() {
+  const turn scope{*this};
   std::vector<closure_ptr> late;
   const auto now = clock_.now();
   const auto look = [&](const closure_ptr& candidate) {
@@ -191,11 +222,9 @@ void coordinator_state::take_outcomes(wire<run_outcomes>& message) {
     ++ended;
     take_outcome(worker, outcome);
   }
-  roster_.ended(worker, ended, clock_.now());
-  fill(worker);
-  take_submitted();
-  settle();
-  pump();
+  if (ended != 0) roster_.ended(worker, ended, clock_.now());
+  roster_.set_waiting(worker, batch.waiting);
+  touch(worker);
 }
 
 void coordinator_state::take_outcome(worker_entry& worker, closure_outcome& outcome) {
@@ -209,6 +238,7 @@ void coordinator_state::take_outcome(worker_entry& worker, closure_outcome& outc
 }
 
 void coordinator_state::end(const closure_ptr& what, status ended, value result) {
+  assert(turns_ != 0);
   --open_;
   what->finish(std::move(ended), std::move(result));
   submitted_->release(1);
@@ -235,41 +265,32 @@ void coordinator_state::end_dependents(const closure_ptr& producer) {
 // --- errors and joins -----------------------------------------------------------------------------------------------
 
 caf::result<caf::ok_atom> coordinator_state::drained() {
-  take_submitted();
-  pump();
   auto promise = self_->make_response_promise<drained_promise>();
-  if (!errors_.empty()) {
-    raises_.push_back(promise);
-    cancel_generation();
-  } else {
-    joins_.push_back(promise);
-  }
-  settle();
+  joins_.push_back(promise);
+  if (!errors_.empty()) cancel_generation();
   return promise;
 }
 
 caf::result<bool> coordinator_state::idle() {
-  take_submitted();
-  pump();
-  if (errors_.empty()) return finished();
-  auto promise = self_->make_response_promise<caf::typed_response_promise<bool>>();
-  idle_raises_.push_back(promise);
-  cancel_generation();
-  settle();
+  auto promise = self_->make_response_promise<idle_promise>();
+  idle_questions_.push_back(promise);
+  if (!errors_.empty()) cancel_generation();
   return promise;
 }
 
 void coordinator_state::note_error(const status& why) {
+  assert(turns_ != 0);
   constexpr std::size_t errors_max = 1000;
   if (errors_.size() < errors_max) errors_.push_back(why);
   submitted_->error_pending.store(true, std::memory_order_release);
   publish({.kind = event_kind::closure_failed, .count = 1, .why = why});
-  if (!joins_.empty() && !cancelling_) cancel_generation();
+  if ((!joins_.empty() || !idle_questions_.empty()) && !cancelling_) cancel_generation();
 }
 
+/// Somebody waits and there is an error: nothing starts any more, and when nothing runs any more the error is raised.
 void coordinator_state::cancel_generation() {
-  std::move(joins_.begin(), joins_.end(), std::back_inserter(raises_));
-  joins_.clear();
+  for (auto& promise : std::exchange(joins_, {})) raises_.push_back(promise);
+  for (auto& promise : std::exchange(idle_questions_, {})) raises_.push_back(promise);
   if (cancelling_) return;
   cancelling_ = true;
   const status why{status_code::cancelled,
@@ -278,31 +299,32 @@ void coordinator_state::cancel_generation() {
     if (auto held = in_flight_.held_by(worker->index); !held.empty()) send_cancel(*worker, std::move(held), {}, why);
 }
 
-/// Answers whoever waits, if the time has come.
-void coordinator_state::settle() {
-  if (cancelling_) {
-    if (in_flight_.count() != 0) return;
-    const auto first = errors_.front();
-    const auto why = first.wrap(status_code::cancelled,
-                                "cancelled because another closure failed; schedule it again if it is needed");
-    const auto cancelled_count = open_;
-    for (auto& level : queued_)
-      for (const auto& waiting : std::exchange(level, {}))
-        if (!waiting->ended()) end(waiting, why, {});
-    queued_count_ = 0;
-    for (const auto& worker : roster_.all())
-      for (const auto& waiting : std::exchange(worker->tagged, {}))
-        if (!waiting->ended()) end(waiting, why, {});
-    last_errors_ = std::exchange(errors_, {});
-    cancelling_ = false;
-    submitted_->error_pending.store(false, std::memory_order_release);
-    publish({.kind = event_kind::generation_cancelled, .count = cancelled_count, .why = first});
-    for (auto& promise : std::exchange(raises_, {})) promise.deliver(make_error(first));
-    for (auto& promise : std::exchange(idle_raises_, {})) promise.deliver(make_error(first));
-  }
-  if (!finished() || joins_.empty()) return;
-  take_submitted();
-  pump();
+/// Ends a generation that is being cancelled when nothing of it runs any more (C-2). False: there was nothing to end.
+bool coordinator_state::raise_errors() {
+  if (!cancelling_ || in_flight_.count() != 0) return false;
+  const auto first = errors_.front();
+  const auto why =
+      first.wrap(status_code::cancelled, "cancelled because another closure failed; schedule it again if it is needed");
+  const auto cancelled_count = open_;
+  for (auto& level : queued_)
+    for (const auto& waiting : std::exchange(level, {}))
+      if (!waiting->ended()) end(waiting, why, {});
+  queued_count_ = 0;
+  for (const auto& worker : roster_.all())
+    for (const auto& waiting : std::exchange(worker->tagged, {}))
+      if (!waiting->ended()) end(waiting, why, {});
+  last_errors_ = std::exchange(errors_, {});
+  cancelling_ = false;
+  submitted_->error_pending.store(false, std::memory_order_release);
+  publish({.kind = event_kind::generation_cancelled, .count = cancelled_count, .why = first});
+  for (auto& promise : std::exchange(raises_, {})) promise.deliver(make_error(first));
+  return true;
+}
+
+void coordinator_state::answer_joins() {
+  // The error comes first.
+  if (cancelling_) return;
+  for (auto& promise : std::exchange(idle_questions_, {})) promise.deliver(finished());
   if (!finished()) return;
   for (auto& promise : std::exchange(joins_, {})) promise.deliver(caf::ok_atom_v);
 }

@@ -12,6 +12,13 @@
 // C-4 Resources of a worker are rebuilt before any closure uses them: they are the first orders of its session.
 // C-5 Scheduling costs O(1) per closure, whatever the number of workers (worker_roster.hpp).
 //
+// Each handler, timer and answer is a `turn`. It changes the state and no more; the turn's end, one function, does what
+// has become possible by that, whatever it was:
+//
+//   end_turn: take in what callers have left -> send out -> raise the errors that are due --+--> answer who waits
+//                ^                                                                         |
+//                +----------- an error was raised: the next generation begins -------------+
+//
 // Errors, as in the reference: the first error of a generation is kept and raised by the next schedule, join or done;
 // raising cancels everything else first. Until then workers go on with what is queued.
 //
@@ -25,12 +32,14 @@
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 
+#include <caf/response_promise.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 #include <caf/typed_response_promise.hpp>
 
 #include <array>
 #include <deque>
+#include <exception>
 #include <map>
 #include <memory>
 #include <vector>
@@ -66,6 +75,20 @@ class coordinator_state {
  private:
   using closure_ptr = std::shared_ptr<closure>;
   using drained_promise = caf::typed_response_promise<caf::ok_atom>;
+  using idle_promise = caf::typed_response_promise<bool>;
+
+  /// One handler, timer or answer: what changes the state lies in one.
+  class turn {
+   public:
+    explicit turn(coordinator_state& of) : of_(of) { ++of_.turns_; }
+    ~turn() noexcept(false);
+    turn(const turn&) = delete;
+
+   private:
+    coordinator_state& of_;
+    int exceptions_ = std::uncaught_exceptions();
+  };
+  void end_turn();
 
   // --- taking closures in (coordinator.cpp) ---
   void take_submitted();
@@ -89,9 +112,12 @@ class coordinator_state {
   bool finished() const { return open_ == 0 && in_flight_.count() == 0; }
   void note_error(const status& why);
   void cancel_generation();
-  void settle();
+  bool raise_errors();
+  void answer_joins();
 
   // --- sending closures out (coordinator_dispatch.cpp) ---
+  void touch(worker_entry& worker);
+  void send_out();
   void pump();
   void fill(worker_entry& worker);
   bool send_from(worker_entry& worker, std::deque<closure_ptr>& queue);
@@ -131,12 +157,17 @@ class coordinator_state {
   /// In the order of their creation, which is the order of their rebuilding.
   std::map<resource_id, closure_order> resources_;
 
+  /// Workers that may be sent something at the turn's end, beside what the common queue holds.
+  std::vector<worker_entry*> touched_;
+
   std::vector<drained_promise> joins_;
-  std::vector<drained_promise> raises_;
-  std::vector<caf::typed_response_promise<bool>> idle_raises_;
+  std::vector<idle_promise> idle_questions_;
+  /// Those of both that are answered with the error.
+  std::vector<caf::response_promise> raises_;
   std::vector<status> errors_;
   std::vector<status> last_errors_;
   bool cancelling_ = false;
+  int turns_ = 0;
 };
 
 coordinator_actor::behavior_type coordinator(coordinator_state::pointer self, std::shared_ptr<submission_queue> queue,

@@ -4,10 +4,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
 // --- sending closures out -------------------------------------------------------------------------------------------
+
+void coordinator_state::touch(worker_entry& worker) {
+  if (!std::exchange(worker.touched, true)) touched_.push_back(&worker);
+}
+
+/// First what only one worker may run, then what waits for any.
+void coordinator_state::send_out() {
+  do {
+    // Those that are touched meanwhile join the line.
+    for (std::size_t i = 0; i < touched_.size(); ++i) {
+      auto& worker = *touched_[i];
+      worker.touched = false;
+      fill(worker);
+    }
+    touched_.clear();
+    pump();
+  } while (!touched_.empty());
+}
 
 void coordinator_state::pump() {
   // While a generation is being cancelled nothing new starts.
@@ -58,7 +77,7 @@ void coordinator_state::redirect(const closure_ptr& what) {
     for (const auto& other : roster_.all())
       if (other->at == worker_entry::admission::admitted && can_run(*other, what->function)) {
         other->tagged.push_back(what);
-        return fill(*other);
+        return touch(*other);
       }
   status why{status_code::not_found,
              fmt::format("{} is on no worker that could run it: these are other binaries, which know only functions "
@@ -105,7 +124,6 @@ void coordinator_state::flush_one_by_one(worker_entry& worker, std::vector<closu
       end(what, std::move(why), {});
     }
   }
-  settle();
 }
 
 void coordinator_state::send_cancel(worker_entry& worker, std::vector<closure_id> closures,
@@ -137,11 +155,13 @@ void coordinator_state::request_admission(worker_entry& worker) {
   requests_.ask(
       worker.handle, options_.admission_limit, fmt::format("admitting /job:worker/task:{}", worker.index),
       [this, &worker, still_wanted](caf::ok_atom) {
+        const turn scope{*this};
         if (still_wanted()) admitted(worker);
       },
       [this, &worker, still_wanted](const status&) {
         if (!still_wanted()) return;
         clock_.after(options_.admission_retry, [this, &worker, still_wanted] {
+          const turn scope{*this};
           if (still_wanted()) request_admission(worker);
         });
       },
@@ -154,8 +174,7 @@ void coordinator_state::admitted(worker_entry& worker) {
   for (const auto& [_, order] : resources_) worker.outgoing.push_back(order);
   if (!resources_.empty())
     publish({.kind = event_kind::resources_rebuilt, .task = worker.who.task, .count = resources_.size()});
-  fill(worker);
-  pump();
+  touch(worker);
 }
 
 bool coordinator_state::can_run(const worker_entry& worker, const function_id& function) const {
@@ -201,8 +220,6 @@ void coordinator_state::lose(worker_entry& worker, const status& why) {
   }
   if (requeued != 0)
     publish({.kind = event_kind::closures_requeued, .task = worker.who.task, .count = requeued, .why = why});
-  settle();
-  pump();
 }
 
 }  // namespace troupe

@@ -74,6 +74,19 @@ client_actor worker_state::variables_of_replicas() {
   return client_;
 }
 
+bool worker_state::runs_for(const caf::actor_addr& coordinator) const {
+  return coordinator_ && coordinator_.address() == coordinator;
+}
+
+void worker_state::begin_wait_for_closure() {
+  if (waiting_ >= options_.waiting_max)
+    throw resource_exhausted_error{fmt::format(
+        "{} closures of this worker wait for remote values of others already, its limit (waiting_max); give schedule() "
+        "the remote value as an argument instead of waiting for it in a closure",
+        waiting_)};
+  ++waiting_;
+}
+
 // --- sessions -------------------------------------------------------------------------------------------------------
 
 void worker_state::begin(outcome_sink coordinator, const session_terms& terms) {
@@ -81,13 +94,14 @@ void worker_state::begin(outcome_sink coordinator, const session_terms& terms) {
   end_session(session_over);
   coordinator_ = std::move(coordinator);
   terms_ = terms;
+  told_waiting_ = 0;
   self_->monitor(coordinator_);
 }
 
 /// Ends the session from this side: the coordinator takes its closures back and admits the worker anew.
 void worker_state::give_up_session(const status& why) {
   if (!coordinator_) return;
-  self_->send(coordinator_, outcome_atom_v, wire<run_outcomes>{{terms_.session, terms_.worker, {}, why}});
+  self_->send(coordinator_, outcome_atom_v, wire<run_outcomes>{{terms_.session, terms_.worker, {}, why, 0}});
   end_session(why);
 }
 
@@ -134,7 +148,7 @@ void worker_state::take_cancellations(const cancel_orders& orders) {
 void worker_state::start_some() {
   if (yielding_) return;
   const auto budget_ends = clock_.now() + options_.turn_budget;
-  while (!queued_.empty() && fibers_->active() < terms_.slots) {
+  while (!queued_.empty() && fibers_->active() < std::size_t{terms_.slots} + waiting_) {
     auto order = std::move(queued_.front());
     queued_.pop_front();
     start(std::move(order));
@@ -214,16 +228,17 @@ void worker_state::report(closure_id id, status ended, value result) {
 }
 
 void worker_state::send_outcomes() {
-  if (outcomes_.empty() || !coordinator_) return;
+  if (!coordinator_ || (outcomes_.empty() && waiting_ == told_waiting_)) return;
+  told_waiting_ = waiting_;
   auto outcomes = std::exchange(outcomes_, {});
   outcomes_.reserve(options_.outcomes_max);
   if (coordinator_.node() == self_->node()) {
     self_->send(coordinator_, outcome_atom_v,
-                wire<run_outcomes>{{terms_.session, terms_.worker, std::move(outcomes), {}}});
+                wire<run_outcomes>{{terms_.session, terms_.worker, std::move(outcomes), {}, waiting_}});
     return;
   }
   try {
-    wire<run_outcomes> message{{terms_.session, terms_.worker, outcomes, {}}};
+    wire<run_outcomes> message{{terms_.session, terms_.worker, outcomes, {}, waiting_}};
     message.seal();
     self_->send(coordinator_, outcome_atom_v, std::move(message));
   } catch (const error&) {
@@ -234,12 +249,12 @@ void worker_state::send_outcomes() {
 /// A result that can't be sent (it is over a limit) becomes an error; the others go as they are.
 void worker_state::send_one_by_one(std::vector<closure_outcome> outcomes) {
   for (auto& outcome : outcomes) {
-    wire<run_outcomes> message{{terms_.session, terms_.worker, {outcome}, {}}};
+    wire<run_outcomes> message{{terms_.session, terms_.worker, {outcome}, {}, waiting_}};
     try {
       message.seal();
     } catch (const error& failed) {
       outcome = {outcome.id, failed.get_status().wrap("the closure's result could not be sent"), {}};
-      message = wire<run_outcomes>{{terms_.session, terms_.worker, {outcome}, {}}};
+      message = wire<run_outcomes>{{terms_.session, terms_.worker, {outcome}, {}, waiting_}};
     }
     self_->send(coordinator_, outcome_atom_v, std::move(message));
   }

@@ -6,6 +6,10 @@
 // A closure that uses a resource which is still being built waits for it in a fiber; one whose resource failed to build
 // fails with that error.
 //
+// A closure that waits for another one's remote value leaves its place to a third meanwhile (perhaps to that one), here
+// and in the coordinator's count of what the worker may hold; so closures that schedule others and wait for them can't
+// use up all places.
+//
 // The worker is spawned detached, since user code computes for long; in a simulation the same code is scheduled. It
 // goes back to its mailbox at least every `turn_budget`, between closures, so that it hears cancellations.
 //
@@ -35,6 +39,8 @@ struct worker_options {
   std::size_t outcomes_max = 128;
   duration outcome_delay = std::chrono::microseconds{500};
   duration bulk_limit = std::chrono::seconds{60};
+  /// Closures that may wait for other closures at the same time; each keeps its stack.
+  std::uint32_t waiting_max = 4096;
 };
 
 class worker_state : public closure_environment {
@@ -50,6 +56,9 @@ class worker_state : public closure_environment {
   client_actor variables_of_replicas() override;
   int worker_index() const override { return terms_.worker; }
   std::shared_ptr<void>& worker_local(const void* key) override { return locals_[key]; }
+  bool runs_for(const caf::actor_addr& coordinator) const override;
+  void begin_wait_for_closure() override;
+  void end_wait_for_closure() override { --waiting_; }
 
  private:
   struct resource_entry {
@@ -88,6 +97,9 @@ class worker_state : public closure_environment {
   std::map<resource_id, std::shared_ptr<resource_entry>> resources_;
   std::vector<closure_outcome> outcomes_;
   time_point first_outcome_{};
+  /// Closures that wait for others, and how many of them the coordinator knows of.
+  std::uint32_t waiting_ = 0;
+  std::uint32_t told_waiting_ = 0;
   bool yielding_ = false;
   /// Last, so that it goes first: fibers that are cancelled then still use the rest.
   std::unique_ptr<fiber_host> fibers_;

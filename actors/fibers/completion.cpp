@@ -3,20 +3,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe {
 
+time_point current_time() {
+  auto* const host = fiber_host::current();
+  return host != nullptr ? host->clock().now() : time_point{std::chrono::steady_clock::now()};
+}
+
 void completion::set() {
-  std::vector<std::function<void()>> notifiers;
+  std::vector<observer_entry> observers;
   {
     const std::scoped_lock lock{mutex_};
     if (std::exchange(set_, true)) return;
-    notifiers.swap(notifiers_);
+    observers.swap(observers_);
     // Under the lock: a waiter that wakes may destroy this object.
     changed_.notify_all();
   }
-  for (const auto& notify : notifiers) notify();
+  for (const auto& observer : observers) observer.call();
 }
 
 bool completion::is_set() const {
@@ -24,27 +30,62 @@ bool completion::is_set() const {
   return set_;
 }
 
-void completion::wait_until(time_point deadline, std::string_view what) {
-  if (is_set()) return;
-  if (auto* const host = fiber_host::current()) return wait_in_fiber(*host, deadline, what);
-  wait_in_thread(deadline, what);
+bool completion::wait_until(time_point deadline) {
+  if (is_set()) return true;
+  if (auto* const host = fiber_host::current()) return wait_in_fiber(*host, deadline);
+  return wait_in_thread(deadline);
 }
 
-void completion::wait_in_fiber(fiber_host& host, time_point deadline, std::string_view what) {
+void completion::wait_until(time_point deadline, std::string_view what) {
+  if (!wait_until(deadline))
+    throw deadline_exceeded_error{fmt::format("the deadline passed while waiting for {}", what)};
+}
+
+bool completion::block_for(duration limit) { return wait_in_thread(later(std::chrono::steady_clock::now(), limit)); }
+
+void completion::on_set(std::function<void()> observer) {
+  if (add(observer) == 0) observer();
+}
+
+bool completion::wait_in_fiber(fiber_host& host, time_point deadline) {
   const auto point = wait_point::make();
-  auto notify = make_notifier(host.clock().self(), [point] { point->complete(); });
+  std::function<void()> notify = make_notifier(host.clock().self(), [point] { point->complete(); });
+  const auto number = add(notify);
+  if (number == 0) notify();
+  try {
+    if (point->wait_until(deadline)) return true;
+  } catch (...) {
+    withdraw(number);
+    throw;
+  }
+  withdraw(number);
+  return is_set();
+}
+
+bool completion::wait_in_thread(time_point deadline) {
+  std::unique_lock lock{mutex_};
+  return changed_.wait_until(lock, deadline, [this] { return set_; });
+}
+
+std::uint64_t completion::add(std::function<void()>& observer) {
+  const std::scoped_lock lock{mutex_};
+  if (set_) return 0;
+  observers_.push_back({++last_number_, std::move(observer)});
+  return last_number_;
+}
+
+// A notifier has left a handler in its actor, which goes when it is called.
+void completion::withdraw(std::uint64_t number) {
+  std::function<void()> call;
   {
     const std::scoped_lock lock{mutex_};
-    if (!set_) notifiers_.push_back(std::exchange(notify, nullptr));
+    const auto found = std::find_if(observers_.begin(), observers_.end(),
+                                    [number](const observer_entry& each) { return each.number == number; });
+    if (found == observers_.end()) return;
+    call = std::move(found->call);
+    observers_.erase(found);
   }
-  if (notify) notify();
-  point->wait_until(deadline, what);
-}
-
-void completion::wait_in_thread(time_point deadline, std::string_view what) {
-  std::unique_lock lock{mutex_};
-  if (!changed_.wait_until(lock, deadline, [this] { return set_; }))
-    throw deadline_exceeded_error{fmt::format("the deadline passed while waiting for {}", what)};
+  call();
 }
 
 }  // namespace troupe

@@ -186,6 +186,11 @@ void wait_point::complete() {
 }
 
 void wait_point::wait_until(time_point deadline, std::string_view what) {
+  if (!wait_until(deadline))
+    throw deadline_exceeded_error{fmt::format("the deadline passed while waiting for {}", what)};
+}
+
+bool wait_point::wait_until(time_point deadline) {
   auto* const self = owner_;
   assert(self == running_fiber());
   self->throw_if_cancelled();
@@ -208,8 +213,7 @@ void wait_point::wait_until(time_point deadline, std::string_view what) {
     host.clock_.cancel(timer);
   }
   self->throw_if_cancelled();
-  if (reason_ == wake_reason::deadline)
-    throw deadline_exceeded_error{fmt::format("the deadline passed while waiting for {}", what)};
+  return reason_ != wake_reason::deadline;
 }
 
 // --- fiber_host -----------------------------------------------------------------------------------------------------

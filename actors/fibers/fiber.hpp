@@ -5,6 +5,25 @@
 // fibers. A wait parks the fiber and returns to the mailbox; what it waited for, its deadline, or a cancellation
 // resumes it.
 //
+// One turn, from the handler that opens it to the actor's next look at its mailbox:
+//
+//   handler: turn scope{host}      what runs meanwhile
+//     |
+//     |  run(key, work)  --------> work, until its first wait or its end
+//     |  point->complete()         nothing yet: the fiber that waited joins the line of those that go on
+//     |  cancel, a deadline        nothing yet: the same, and its wait will throw
+//     |
+//   end of the outermost turn, as often as somebody is in line:
+//     1. drain: each fiber in line goes on, until its next wait or its end; what it completes joins the line
+//     2. at_turn_end: the actor starts waiting work (`run`), sends what its fibers left in batches
+//     |
+//   mailbox
+//
+// So user code may run before these return: `run`, and the end of a turn when no other turn is open around it (of
+// which `complete`, `cancel` and `cancel_all` outside of any turn open one themselves). Inside a turn or a fiber
+// `complete` and `cancel` run nothing. The host's destructor runs all its fibers to their end. A handler that has
+// opened a turn should therefore not hold references into what user code may change across `run` or the turn's end.
+//
 // F-1 A fiber runs only in its host's actor, one at a time. F-2 Each wait ends: by completion, by its deadline, or by
 // cancellation, which throws `cancelled_error` out of the wait (and of every later wait of that fiber).
 // F-3 When the host is destroyed no fiber of it is left: all are cancelled and run to their end.
@@ -41,8 +60,9 @@ class wait_point : public std::enable_shared_from_this<wait_point> {
   void complete();
 
   /// Parks the fiber until `complete`, the deadline (`never` if what it waits for has one of its own) or a
-  /// cancellation. Throws `cancelled_error` when the fiber is cancelled; `deadline_exceeded_error` with `what` in its
-  /// message when the deadline passes first.
+  /// cancellation. False: the deadline passed first. @throws cancelled_error when the fiber is cancelled.
+  bool wait_until(time_point deadline);
+  /// The same, but @throws deadline_exceeded_error with `what` in its message when the deadline passes first.
   void wait_until(time_point deadline, std::string_view what);
 
  private:
@@ -76,7 +96,7 @@ class fiber_host {
   };
 
   /// One handler of the actor as far as fibers are concerned: resumed fibers run, and the work that fibers left for the
-  /// end of the turn (`at_turn_end`) is done when the outermost turn ends.
+  /// end of the turn (`at_turn_end`) is done when the outermost turn ends. Drawn at the top of this file.
   class turn {
    public:
     explicit turn(fiber_host& host) : host_(host) { ++host_.depth_; }

@@ -66,6 +66,8 @@ struct run_outcomes {
   int worker = 0;
   std::vector<closure_outcome> outcomes;
   status session_ended;
+  /// Closures of this worker that wait for other closures now: they take no place on it meanwhile.
+  std::uint32_t waiting = 0;
 };
 
 /// What a coordinator tells a worker at its admission.

@@ -12,15 +12,15 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe::rpc {
 
 class call {
  public:
-  /// `tag` as in `call_method`; `deadline` on the steady clock, `never` for no_timeout.
+  /// `tag` as in `call_method`; `deadline` on the clock of `current_time`, `never` for no_timeout.
   call(std::string called, std::uint64_t tag, std::vector<datum> with, time_point until)
       : method(std::move(called)), signature(tag), deadline(until), arguments(std::move(with)) {}
   call(const call&) = delete;
@@ -34,7 +34,7 @@ class call {
   const status& end_status() const { return end_status_; }
   const datum& result() const { return result_; }
   /// Calls `observer` once after the end: now if it has ended, else in the thread that ends it, which it must not hold.
-  void on_end(std::function<void()> observer);
+  void on_end(std::function<void()> observer) { completed_.on_set(std::move(observer)); }
 
   // --- the channel's side ---
 
@@ -51,12 +51,10 @@ class call {
 
  private:
   std::atomic<bool> ended_{false};
-  bool finished_ = false;
+  std::atomic<bool> finished_{false};
   status end_status_;
   datum result_;
   mutable completion completed_;
-  std::mutex mutex_;
-  std::vector<std::function<void()>> observers_;
 };
 
 using call_ptr = std::shared_ptr<call>;

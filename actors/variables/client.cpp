@@ -60,7 +60,7 @@ std::vector<operation_outcome> perform_in_thread(const client_actor& client,
   group->done = [ended] { ended->set(); };
   // The group keeps its own deadline; this one is for a client actor that has ended and answers nobody.
   constexpr auto grace = std::chrono::seconds{1};
-  const auto deadline = later(std::chrono::steady_clock::now(), group->limit + grace);
+  const auto deadline = later(current_time(), group->limit + grace);
   caf::anon_send(client, perform_atom_v, group);
   try {
     ended->wait_until(deadline, "variable operations");

@@ -44,9 +44,9 @@ class using_client {
   client_actor before_;
 };
 
-/// Performs operations and waits for all of them: in the running closure's fiber if there is one (and `client` may be
-/// null), else by blocking the thread. Each outcome has its own status. @throws failed_precondition_error when there is
-/// neither; cancelled_error when the fiber is cancelled meanwhile.
+/// Performs operations and waits for all of them: through the running closure's worker if there is one (and `client`
+/// may be null), else through the client. A fiber parks, a thread blocks. Each outcome has its own status. @throws
+/// failed_precondition_error when there is neither; cancelled_error when the fiber is cancelled meanwhile.
 std::vector<operation_outcome> perform(const client_actor& client, std::vector<shard_request> requests, duration limit);
 
 }  // namespace troupe

@@ -18,6 +18,7 @@
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 
+#include <caf/actor_addr.hpp>
 #include <caf/scheduled_actor.hpp>
 
 #include <functional>
@@ -71,6 +72,12 @@ class closure_environment : public fiber_environment {
   virtual int worker_index() const = 0;
   /// Something that is kept as long as the worker, by the address of its key; empty at first.
   virtual std::shared_ptr<void>& worker_local(const void* key) = 0;
+  /// Whether this coordinator has sent the closures here.
+  virtual bool runs_for(const caf::actor_addr&) const { return false; }
+  /// The running closure begins and ends to wait for another one: its place is free for others meanwhile.
+  /// @throws resource_exhausted_error when too many do.
+  virtual void begin_wait_for_closure() {}
+  virtual void end_wait_for_closure() {}
   /// The environment of the closure that runs here, or nullptr.
   static closure_environment* current();
 };

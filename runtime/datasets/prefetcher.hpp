@@ -5,12 +5,14 @@
 // or in the making, and ends after the element in hand when the prefetcher is destroyed, which waits for that.
 #pragma once
 
+#include <troupe/actors/fibers/completion.hpp>
 #include <troupe/runtime/datasets/dataset_iterator.hpp>
 
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -28,7 +30,8 @@ class prefetcher {
   prefetcher(const prefetcher&) = delete;
   prefetcher& operator=(const prefetcher&) = delete;
 
-  /// As dataset_iterator::next_or_end; not to be called again after the end. Blocks until the thread has an element.
+  /// As dataset_iterator::next_or_end; not to be called again after the end. Waits until the thread has an element: a
+  /// fiber parks. @throws cancelled_error when it is cancelled
   std::optional<T> next() {
     if (!thread_.joinable()) thread_ = std::jthread{[this](const std::stop_token& stop) { produce(stop); }};
     auto result = take();
@@ -45,7 +48,12 @@ class prefetcher {
 
   outcome take() {
     auto lock = std::unique_lock{mutex_};
-    filled_.wait(lock, [&] { return !ready_.empty(); });
+    while (ready_.empty()) {
+      const auto filled = filled_ = std::make_shared<completion>();
+      lock.unlock();
+      filled->wait_until(never, "an element of a dataset");
+      lock.lock();
+    }
     auto result = std::move(ready_.front());
     ready_.pop_front();
     return result;
@@ -60,11 +68,13 @@ class prefetcher {
       }
       auto made = pull();
       ended = !made.element && !made.thrown;
+      auto filled = std::shared_ptr<completion>{};
       {
         const auto lock = std::lock_guard{mutex_};
         ready_.push_back(std::move(made));
+        filled = std::move(filled_);
       }
-      filled_.notify_one();
+      if (filled) filled->set();
     }
   }
 
@@ -79,8 +89,8 @@ class prefetcher {
   dataset_iterator<T> upstream_;
   std::size_t capacity_;
   std::mutex mutex_;
-  std::condition_variable_any room_;  // in ready_, for the thread
-  std::condition_variable filled_;
+  std::condition_variable_any room_;    // in ready_, for the thread
+  std::shared_ptr<completion> filled_;  // while somebody waits for an element
   std::deque<outcome> ready_;
   std::jthread thread_;  // the last member: it ends before what it uses
 };

@@ -76,7 +76,7 @@ void replica_group::spawn(caf::actor_system& system) {
 replica_group::~replica_group() {
   abort_communicators({status_code::cancelled, "the strategy was destroyed"});
   barrier_ = nullptr;
-  stop_actors(*system_, std::move(actors_), stop_limit);
+  stop_actors(std::move(actors_), stop_limit);
 }
 
 bool replica_group::runs_here() const { return served_here == this; }
@@ -109,7 +109,7 @@ std::vector<erased> replica_group::run(std::function<erased(lock_step&, int)> bo
   auto step = std::make_shared<lock_step>(
       lock_step::options{.devices = options_.devices,
                          .first_replica = options_.first_replica,
-                         .deadline = later(std::chrono::steady_clock::now(), options_.step_limit),
+                         .deadline = later(current_time(), options_.step_limit),
                          // A merge function runs in a fiber of the barrier.
                          .nested = merge_barrier_state::runs_here(barrier_),
                          .prepare_collectives =
@@ -148,7 +148,7 @@ void replica_group::perform(lock_step& step, int replica, duration limit,
     const std::scoped_lock lock{mutex_};
     group = communicators_;
   }
-  const auto left = step.deadline() - std::chrono::steady_clock::now();
+  const auto left = step.deadline() - current_time();
   if (left <= duration::zero()) throw deadline_exceeded_error{"the deadline of the run passed before a collective"};
   step.ledger().enter(replica);
   collective(*(*group)[static_cast<std::size_t>(replica)], limit > duration::zero() ? std::min(limit, left) : left);

@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/rpc/grpc_channel.hpp>
 #include <troupe/runtime/rpc/grpc_messages.hpp>
@@ -85,16 +86,6 @@ gpr_timespec as_timespec(time_point deadline) {
 
 bool is_lost(const ::grpc::Status& ended) {
   return ended.error_code() == ::grpc::StatusCode::UNAVAILABLE || ended.error_code() == ::grpc::StatusCode::CANCELLED;
-}
-
-/// Suspends a fiber, blocks a thread.
-void pause_for(duration time) {
-  completion nothing;
-  try {
-    nothing.wait_until(std::chrono::steady_clock::now() + time, "nothing");
-  } catch (const deadline_exceeded_error&) {
-    // As it should be.
-  }
 }
 
 const status client_closed{status_code::cancelled, "the client was closed"};
@@ -207,7 +198,7 @@ std::vector<method_description> grpc_channel::list(time_point deadline) {
   auto asked = try_list(deadline);
   // Reading the list twice does no harm: a server that is lost meanwhile, or stops, is waited for again.
   while (is_lost(asked->ended)) {
-    pause_for(std::min<duration>(first_pause, deadline - std::chrono::steady_clock::now()));
+    sleep_for(std::min<duration>(first_pause, deadline - current_time()));
     asked = try_list(deadline);
   }
   if (!asked->ended.ok()) throw_status(connection_->explain(*asked));

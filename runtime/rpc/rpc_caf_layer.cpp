@@ -82,7 +82,7 @@ class caf_listener : public listener {
   ~caf_listener() override {
     local_doors::instance().remove(port_);
     system_.middleman().unpublish(door_, port_);
-    stop_actors(system_, {caf::actor_cast<caf::actor>(std::exchange(door_, nullptr))}, std::chrono::seconds{1});
+    stop_actors({caf::actor_cast<caf::actor>(std::exchange(door_, nullptr))}, std::chrono::seconds{1});
   }
 
   std::uint16_t port() const override { return port_; }

@@ -23,19 +23,6 @@ T await(simulation& self, const eventual<T>& answer, const std::string& what) {
 
 }  // namespace
 
-void sleep_in_closure(duration by) {
-  auto* const host = fiber_host::current();
-  if (host == nullptr) throw failed_precondition_error{"sleep_in_closure() is for closures: no closure runs here"};
-  const auto point = wait_point::make();
-  const auto timer = host->clock().after(by, [point] { point->complete(); });
-  try {
-    point->wait_until(never, "the end of a sleep");
-  } catch (...) {
-    host->clock().cancel(timer);
-    throw;
-  }
-}
-
 // --- closures -------------------------------------------------------------------------------------------------------
 
 std::shared_ptr<closure> simulation::enqueue(detail::packed_closure packed, schedule_options options) {

@@ -20,7 +20,7 @@ simulation_options one_slot(std::uint64_t seed) {
 remote_value<int> schedule_next(simulation& cluster, const remote_value<int>& before) {
   return cluster.schedule(
       [](int x) {
-        sleep_in_closure(10ms);
+        sleep_for(10ms);
         return x + 1;
       },
       before);
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(closures_are_spread_over_all_workers) {
   std::vector<remote_value<int>> where;
   for (int i = 0; i < 32; ++i)
     where.push_back(cluster.schedule([] {
-      sleep_in_closure(1s);
+      sleep_for(1s);
       return current_worker_index();
     }));
   const auto begin = cluster.now();
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_chain_of_closures_passes_values_on_although_workers_are_l
 BOOST_AUTO_TEST_CASE(a_closure_whose_input_fails_fails_with_the_reason_and_never_runs) {
   ready_cluster cluster{{.seed = 9, .size = {.workers = 2, .servers = 0}}};
   const auto broken = cluster.schedule([]() -> int {
-    sleep_in_closure(100ms);
+    sleep_for(100ms);
     throw out_of_range_error{"row 7 of 5"};
   });
   const auto next = schedule_next(cluster, broken);

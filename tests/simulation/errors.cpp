@@ -13,7 +13,7 @@ namespace {
 remote_value<int> schedule_failure(simulation& cluster, std::string why, duration after) {
   return cluster.schedule(
       [](std::string text, std::int64_t nanoseconds) -> int {
-        sleep_in_closure(duration{nanoseconds});
+        sleep_for(duration{nanoseconds});
         throw out_of_range_error{text};
       },
       std::move(why), after.count());

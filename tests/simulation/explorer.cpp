@@ -104,7 +104,7 @@ void course::schedule_something() {
         chosen,
         [](int which, int input) {
           const execution here{which};
-          sleep_in_closure(1ms);
+          sleep_for(1ms);
           return here.finish() + input - input;
         },
         number, values[static_cast<std::size_t>(draw(static_cast<int>(values.size())))]));
@@ -217,7 +217,7 @@ void course::go() {
   for (int i = 0; i < servers; ++i)
     counters.push_back(cluster.make_variable<std::int64_t>("counter " + std::to_string(i), 0, i));
   own.emplace(cluster.create_per_worker_values([] {
-    sleep_in_closure(20ms);
+    sleep_for(20ms);
     return worker_cell<int>{current_worker_index()};
   }));
   const auto actions = 20 + draw(60);

@@ -136,7 +136,7 @@ inline remote_value<int> schedule_work(simulation& cluster, int number, duration
       options,
       [](int which, std::int64_t nanoseconds) {
         const execution here{which};
-        sleep_in_closure(duration{nanoseconds});
+        sleep_for(duration{nanoseconds});
         return here.finish();
       },
       number, takes.count());

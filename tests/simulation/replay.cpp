@@ -27,7 +27,7 @@ course run(std::uint64_t seed) {
         [](int number, variable<std::int64_t> shared) {
           const execution here{number};
           shared.assign_add(1);
-          sleep_in_closure(10ms);
+          sleep_for(10ms);
           return here.finish();
         },
         i, counter));

@@ -16,7 +16,7 @@ remote_value<int> schedule_additions(simulation& cluster, const variable<std::in
       [](variable<std::int64_t> shared, int count) {
         for (int i = 0; i < count; ++i) {
           shared.assign_add(1);
-          sleep_in_closure(1ms);
+          sleep_for(1ms);
         }
         return count;
       },

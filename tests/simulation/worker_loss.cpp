@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_comes_back_builds_its_values_before_any_closu
   ready_cluster cluster{{.seed = 4, .size = {.workers = 2, .servers = 0}}};
   const auto slow_to_build = cluster.create_per_worker_values(
       [](int base) {
-        sleep_in_closure(700ms);
+        sleep_for(700ms);
         return worker_cell<int>{base + current_worker_index()};
       },
       100);

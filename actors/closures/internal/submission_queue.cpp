@@ -2,26 +2,38 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace troupe {
 
 bool submission_queue::push(std::shared_ptr<closure> scheduled) {
+  const auto limit = scheduled->options.queue_limit;
+  time_point deadline{};
   std::unique_lock lock{mutex_};
-  if (unfinished_ >= capacity_ && closed_.ok()) {
-    ++waiting_;
-    const auto limit = scheduled->options.queue_limit;
-    const auto has_room = room_.wait_until(lock, later(std::chrono::steady_clock::now(), limit),
-                                           [this] { return unfinished_ < capacity_ || !closed_.ok(); });
-    --waiting_;
-    if (!has_room)
-      throw resource_exhausted_error{fmt::format(
-          "the coordinator's queue holds {} closures, its limit, and none ended within {} ms; schedule slower, add "
-          "workers, or raise queue_capacity or schedule_options::queue_limit",
-          unfinished_, std::chrono::duration_cast<std::chrono::milliseconds>(limit).count())};
+  while (const auto change = full()) {
+    lock.unlock();
+    if (deadline == time_point{}) deadline = later(current_time(), limit);
+    const auto in_time = change->wait_until(deadline);
+    lock.lock();
+    if (!in_time && full()) throw resource_exhausted_error{describe_full(limit)};
   }
   if (!closed_.ok()) throw_status(closed_);
   ++unfinished_;
   pushed_.push_back(std::move(scheduled));
   return pushed_.size() == 1;
+}
+
+std::shared_ptr<completion> submission_queue::full() {
+  if (unfinished_ < capacity_ || !closed_.ok()) return nullptr;
+  if (!change_) change_ = std::make_shared<completion>();
+  return change_;
+}
+
+std::string submission_queue::describe_full(duration limit) const {
+  return fmt::format(
+      "the coordinator's queue holds {} closures, its limit, and none ended within {} ms; schedule slower, add "
+      "workers, or raise queue_capacity or schedule_options::queue_limit",
+      unfinished_, std::chrono::duration_cast<std::chrono::milliseconds>(limit).count());
 }
 
 void submission_queue::drain(std::vector<std::shared_ptr<closure>>& into) {
@@ -31,19 +43,25 @@ void submission_queue::drain(std::vector<std::shared_ptr<closure>>& into) {
 }
 
 void submission_queue::release(std::size_t count) {
-  const std::scoped_lock lock{mutex_};
-  unfinished_ -= count;
-  if (waiting_ != 0) room_.notify_all();
+  std::shared_ptr<completion> change;
+  {
+    const std::scoped_lock lock{mutex_};
+    unfinished_ -= count;
+    change = std::move(change_);
+  }
+  if (change) change->set();
 }
 
 void submission_queue::close(const status& why) {
   std::vector<std::shared_ptr<closure>> left;
+  std::shared_ptr<completion> change;
   {
     const std::scoped_lock lock{mutex_};
     if (closed_.ok()) closed_ = why;
     left.swap(pushed_);
-    room_.notify_all();
+    change = std::move(change_);
   }
+  if (change) change->set();
   for (const auto& scheduled : left) scheduled->finish(why);
 }
 

@@ -8,9 +8,10 @@
 
 #include <troupe/actors/closures/closure.hpp>
 
-#include <condition_variable>
+#include <atomic>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -21,8 +22,10 @@ class submission_queue {
 
   explicit submission_queue(std::size_t capacity = capacity_default) : capacity_(capacity) {}
 
-  /// Appends, waiting for room up to the closure's `queue_limit`. True: the caller must wake the coordinator.
-  /// @throws resource_exhausted_error when there is still no room; what `close` was given after the coordinator's end.
+  /// Appends, waiting for room up to the closure's `queue_limit`: parks a fiber, blocks a thread. True: the caller must
+  /// wake the coordinator.
+  /// @throws resource_exhausted_error when there is still no room; what `close` was given after the coordinator's end;
+  /// cancelled_error when the fiber is cancelled meanwhile.
   bool push(std::shared_ptr<closure> scheduled);
 
   /// Takes all that was pushed. The coordinator's side.
@@ -36,12 +39,17 @@ class submission_queue {
   std::atomic<bool> error_pending{false};
 
  private:
+  // Under the mutex.
+  /// Null: there is room, or the queue is closed. Else what is set when that may have changed.
+  std::shared_ptr<completion> full();
+  std::string describe_full(duration limit) const;
+
   const std::size_t capacity_;
   std::mutex mutex_;
-  std::condition_variable room_;
+  /// Set when closures end or the queue does; another one for those that wait then. Null while nobody waits.
+  std::shared_ptr<completion> change_;
   std::vector<std::shared_ptr<closure>> pushed_;
   std::size_t unfinished_ = 0;
-  std::size_t waiting_ = 0;
   status closed_;
 };
 

@@ -22,6 +22,7 @@ worker_entry* worker_roster::find(const caf::actor_addr& handle) {
 void worker_roster::admit(worker_entry& worker, time_point now) {
   worker.at = worker_entry::admission::admitted;
   set_in_flight(worker, 0);
+  worker.waiting = 0;
   worker.service_ns = 0;
   worker.window = options_.slots;
   worker.busy_since = now;
@@ -40,8 +41,8 @@ void worker_roster::dismiss(worker_entry& worker) {
 worker_entry* worker_roster::next(std::size_t queued, std::uint32_t& share) {
   while (!free_.workers.empty()) {
     auto& worker = leave(free_, &worker_entry::in_free);
-    if (credit(worker) == 0 || worker.in_flight >= options_.slots) continue;
-    share = fair_share(free_, worker, queued, options_.slots - worker.in_flight);
+    if (credit(worker) == 0 || worker.busy() >= options_.slots) continue;
+    share = fair_share(free_, worker, queued, options_.slots - worker.busy());
     return &worker;
   }
   while (!prefetch_.workers.empty()) {
@@ -63,7 +64,7 @@ std::uint32_t worker_roster::fair_share(const line& others, const worker_entry& 
 
 void worker_roster::offer(worker_entry& worker) {
   if (credit(worker) == 0) return;
-  if (worker.in_flight < options_.slots)
+  if (worker.busy() < options_.slots)
     enter(free_, worker, worker.in_free);
   else
     enter(prefetch_, worker, worker.in_prefetch);
@@ -92,6 +93,11 @@ void worker_roster::set_in_flight(worker_entry& worker, std::uint32_t count) {
 void worker_roster::sent(worker_entry& worker, time_point now) {
   if (worker.in_flight == 0) worker.busy_since = now;
   set_in_flight(worker, worker.in_flight + 1);
+}
+
+void worker_roster::set_waiting(worker_entry& worker, std::uint32_t count) {
+  worker.waiting = count;
+  offer(worker);
 }
 
 void worker_roster::ended(worker_entry& worker, std::uint32_t count, time_point now) {

@@ -13,6 +13,7 @@
 #include <troupe/actors/closures/closure.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -41,14 +42,22 @@ struct worker_entry {
   /// Another binary: it runs only functions that it registered by name.
   bool foreign = false;
   std::uint32_t in_flight = 0;
+  /// Of those, how many wait for other closures and so take no place.
+  std::uint32_t waiting = 0;
   std::uint32_t window = 0;
   /// Closures that only this worker may run.
   std::deque<std::shared_ptr<closure>> tagged;
   std::vector<closure_order> outgoing;
+  /// The coordinator looks at it when its turn ends.
+  bool touched = false;
 
   // The roster's own.
   bool in_free = false;
   bool in_prefetch = false;
+
+  /// Closures that take a place on it.
+  std::uint32_t busy() const { return in_flight - std::min(waiting, in_flight); }
+
   time_point busy_since{};
   double service_ns = 0;
 };
@@ -70,8 +79,8 @@ class worker_roster {
 
   /// How many closures the worker takes now.
   std::uint32_t credit(const worker_entry& worker) const {
-    return worker.at == worker_entry::admission::admitted && worker.in_flight < worker.window
-               ? worker.window - worker.in_flight
+    return worker.at == worker_entry::admission::admitted && worker.busy() < worker.window
+               ? worker.window - worker.busy()
                : 0;
   }
 
@@ -82,6 +91,8 @@ class worker_roster {
   void offer(worker_entry& worker);
 
   void sent(worker_entry& worker, time_point now);
+  /// So many of the worker's closures wait for others.
+  void set_waiting(worker_entry& worker, std::uint32_t count);
   /// So many closures came back: adapts the window.
   void ended(worker_entry& worker, std::uint32_t count, time_point now);
 

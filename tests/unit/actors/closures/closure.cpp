@@ -1,3 +1,5 @@
+#include "unit/actors/fibers/fiber_actor.hpp"
+
 #include <troupe/actors/closures/closure.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -23,7 +25,6 @@ std::shared_ptr<closure> new_closure() {
                                    schedule_options{});
 }
 
-const status stop{status_code::cancelled, "stop"};
 const status failure{status_code::internal, "broken"};
 
 /// Lets others run for a while, so that a race is met at another point each time; no test relies on how long it takes.
@@ -172,6 +173,32 @@ BOOST_AUTO_TEST_CASE(may_be_given_another_observer_by_an_observer) {
   x->on_end([&] { x->on_end([&] { ++calls; }); });
   x->finish({});
   BOOST_TEST(calls == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(parks_the_fibers_that_wait_for_it, simulated_world) {
+  const auto x = new_closure();
+  std::vector<std::string> told;
+  fiber_actor actor{*this};
+  const auto wait = [&](std::uint64_t key, duration limit) {
+    actor.start(key, [&, limit] {
+      try {
+        told.emplace_back(x->wait_for(limit) ? "ended" : "late");
+      } catch (const cancelled_error&) {
+        told.emplace_back("cancelled");
+      }
+    });
+  };
+  wait(1, 1s);
+  wait(2, duration::max());
+  wait(3, 1h);
+  BOOST_TEST(told.empty());
+  advance(1s);
+  actor.act([&] { actor.fibers().cancel(3, stop); });
+  x->finish({});
+  // One notification: the others have gone.
+  BOOST_TEST(scheduler().jobs.size() == 1u);
+  run();
+  BOOST_TEST(told == (std::vector<std::string>{"late", "cancelled", "ended"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

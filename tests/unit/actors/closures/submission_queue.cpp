@@ -1,3 +1,5 @@
+#include "unit/actors/fibers/fiber_actor.hpp"
+
 #include <troupe/actors/closures/internal/submission_queue.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -120,6 +122,36 @@ BOOST_AUTO_TEST_CASE(never_holds_more_than_its_capacity_whoever_pushes) {
   for (auto& thread : threads) thread.join();
   BOOST_TEST(taken == 4u * each);
   BOOST_TEST(most <= capacity);
+}
+
+BOOST_FIXTURE_TEST_CASE(parks_a_fiber_until_there_is_room_or_its_limit_has_passed, simulated_world) {
+  submission_queue queue{1};
+  queue.push(new_closure());
+  std::string told;
+  fiber_actor actor{*this};
+  const auto push = [&](std::uint64_t key, duration limit) {
+    actor.start(key, [&, limit] {
+      try {
+        queue.push(new_closure(limit));
+        told += "pushed ";
+      } catch (const resource_exhausted_error&) {
+        told += "refused ";
+      } catch (const cancelled_error&) {
+        told += "cancelled ";
+      }
+    });
+  };
+  push(1, 1s);
+  push(2, 1h);
+  push(3, 1h);
+  BOOST_TEST(told == "");
+  advance(1s);
+  BOOST_TEST(told == "refused ");
+  actor.act([&] { actor.fibers().cancel(3, over); });
+  BOOST_TEST(told == "refused cancelled ");
+  queue.release(1);
+  run();
+  BOOST_TEST(told == "refused cancelled pushed ");
 }
 
 // C-1

@@ -68,6 +68,26 @@ BOOST_AUTO_TEST_CASE(has_nobody_for_a_closure_until_a_worker_is_admitted) {
   BOOST_REQUIRE(workers.roster.next(1, share) != nullptr);
 }
 
+BOOST_AUTO_TEST_CASE(gives_the_places_of_closures_that_wait_for_others_to_others) {
+  company workers{1};
+  auto& worker = workers.roster.entry(0);
+  BOOST_TEST(workers.dispatch(10) == 4u);
+  workers.roster.set_waiting(worker, 3);
+  BOOST_TEST(workers.dispatch(10) == 3u);
+  // They go on: nothing new until others have ended.
+  workers.roster.set_waiting(worker, 0);
+  BOOST_TEST(workers.dispatch(10) == 0u);
+  workers.end(0, 3, 1s);
+  BOOST_TEST(workers.dispatch(10) == 0u);
+  workers.end(0, 1, 1s);
+  BOOST_TEST(workers.dispatch(10) == 1u);
+  // A new session has none.
+  workers.roster.set_waiting(worker, 2);
+  workers.roster.dismiss(worker);
+  workers.roster.admit(worker, workers.now);
+  BOOST_TEST(workers.dispatch(10) == 4u);
+}
+
 BOOST_AUTO_TEST_CASE(keeps_the_addresses_of_its_entries) {
   worker_roster roster;
   const auto* const first = &roster.entry(0);

@@ -112,6 +112,66 @@ BOOST_FIXTURE_TEST_CASE(a_completion_may_be_set_after_the_actor_that_waited_has_
   run();
 }
 
+// W-2
+BOOST_FIXTURE_TEST_CASE(waits_that_give_up_leave_nothing_behind, world) {
+  start(1, first, now() + 1s);
+  start(2, second, never);
+  advance(1s);
+  actor.act([&] { actor.fibers().cancel(2, stop); });
+  BOOST_TEST((first == late));
+  BOOST_TEST((second == "cancelled: stop"));
+  event.set();
+  BOOST_TEST(!scheduler().has_job());
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_that_must_not_throw_says_whether_it_was_set) {
+  completion event;
+  BOOST_TEST(!event.wait_until(std::chrono::steady_clock::now() + 1ms));
+  event.set();
+  BOOST_TEST(event.wait_until(time_point{}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_fiber_that_blocks_its_thread_is_neither_parked_nor_cancelled, world) {
+  std::optional<bool> ended;
+  actor.act([&] {
+    actor.fibers().run(1, [&] {
+      actor.fibers().cancel(1, stop);
+      std::jthread setting{[&] { event.set(); }};
+      ended = event.block_for(1h);
+    });
+    // At once, not only at the end of the turn.
+    BOOST_TEST((ended == true));
+  });
+  completion nothing;
+  BOOST_TEST(!nothing.block_for(1ms));
+}
+
+BOOST_AUTO_TEST_CASE(observers_are_called_once_when_it_is_set_or_at_once_afterwards) {
+  completion event;
+  std::string order;
+  event.on_set([&] {
+    BOOST_TEST(event.is_set());
+    order += "a";
+  });
+  event.on_set([&] { event.on_set([&] { order += "b"; }); });
+  BOOST_TEST(order == "");
+  event.set();
+  event.set();
+  event.on_set([&] { order += "c"; });
+  BOOST_TEST(order == "abc");
+}
+
+BOOST_FIXTURE_TEST_CASE(the_current_time_is_the_one_that_waits_go_by, world) {
+  advance(1h);
+  std::optional<time_point> in_fiber;
+  actor.start(1, [&] { in_fiber = current_time(); });
+  BOOST_TEST((in_fiber == now()));
+  const auto before = std::chrono::steady_clock::now();
+  const auto in_thread = current_time();
+  BOOST_TEST((before <= in_thread));
+  BOOST_TEST((in_thread <= std::chrono::steady_clock::now()));
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE_END()

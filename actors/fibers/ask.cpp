@@ -1,0 +1,75 @@
+#include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/fibers/fault.hpp>
+
+#include <caf/actor_config.hpp>
+#include <caf/exit_reason.hpp>
+#include <caf/mailbox_element.hpp>
+#include <caf/make_actor.hpp>
+#include <caf/monitorable_actor.hpp>
+#include <fmt/format.h>
+
+#include <atomic>
+
+namespace troupe::detail {
+
+namespace {
+
+/// Takes the first answer that it is sent, in the thread that sends it; everything else is dropped.
+class answer_receiver final : public caf::monitorable_actor {
+ public:
+  explicit answer_receiver(caf::actor_config& config) : monitorable_actor(config) {}
+
+  void enqueue(caf::mailbox_element_ptr what, caf::execution_unit*) override {
+    if (!what->mid.is_response() || has_content_.exchange(true)) return;
+    content = what->move_content_to_message();
+    arrived.set();
+  }
+  using monitorable_actor::enqueue;
+
+  /// After `arrived`.
+  caf::message content;
+  completion arrived;
+
+ private:
+  std::atomic<bool> has_content_{false};
+};
+
+/// The receiver's life: the registry of actors that other nodes know must let it go.
+class open_question {
+ public:
+  explicit open_question(caf::actor_system& system)
+      : handle_(caf::make_actor<answer_receiver, caf::strong_actor_ptr>(system.next_actor_id(), system.node(), &system,
+                                                                        config_)) {}
+  ~open_question() { receiver().cleanup(caf::exit_reason::normal, nullptr); }
+  open_question(const open_question&) = delete;
+
+  answer_receiver& receiver() const { return *static_cast<answer_receiver*>(handle_->get()); }
+  const caf::strong_actor_ptr& handle() const { return handle_; }
+
+ private:
+  caf::actor_config config_;
+  caf::strong_actor_ptr handle_;
+};
+
+}  // namespace
+
+caf::message answer_of(caf::actor_system& system, const caf::strong_actor_ptr& to, caf::message question,
+                       duration limit, std::string_view what) {
+  if (!to) throw unavailable_error{fmt::format("{}: there is no such actor", what)};
+  const open_question open{system};
+  auto& receiver = open.receiver();
+  const auto deadline = later(current_time(), limit);
+  to->enqueue(open.handle(), caf::make_message_id(1), std::move(question), nullptr);
+  if (!receiver.arrived.wait_until(deadline))
+    throw deadline_exceeded_error{fmt::format("{}: no answer within {} ms", what,
+                                              std::chrono::duration_cast<std::chrono::milliseconds>(limit).count())};
+  auto answer = std::move(receiver.content);
+  if (answer.match_elements<caf::error>()) throw_status(status_of(answer.get_as<caf::error>(0), what));
+  return answer;
+}
+
+void throw_unexpected_answer(std::string_view what) {
+  throw internal_error{fmt::format("{}: the answer is of another type than the question's interface says", what)};
+}
+
+}  // namespace troupe::detail

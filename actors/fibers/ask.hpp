@@ -1,0 +1,58 @@
+// Asks an actor and waits for the answer, as code that is no actor's handler may: a fiber parks, a thread blocks.
+//
+// Problem: CAF's own `scoped_actor` blocks the thread, and so, in a fiber, the whole actor around it, which then hears
+// no cancellation and runs no other fiber; it may also be the very actor that must run for the answer to come.
+// Solution: the answer goes to a receiver that is no actor with a life of its own, only a mailbox of one place, and
+// sets a `completion`. Nothing is spawned, and no scheduler's thread is needed.
+#pragma once
+
+#include <troupe/actors/fibers/completion.hpp>
+
+#include <caf/actor_cast.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/detail/implicit_conversions.hpp>
+#include <caf/detail/type_traits.hpp>
+#include <caf/make_message.hpp>
+#include <caf/message.hpp>
+#include <caf/message_handler.hpp>
+#include <caf/response_type.hpp>
+
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace troupe {
+
+namespace detail {
+
+/// Sends the question and waits. @throws as `ask`.
+caf::message answer_of(caf::actor_system& system, const caf::strong_actor_ptr& to, caf::message question,
+                       duration limit, std::string_view what);
+[[noreturn]] void throw_unexpected_answer(std::string_view what);
+
+/// `on_value` as a handler of exactly its own parameter types.
+template <class OnValue, class... Answer>
+auto exactly(OnValue& on_value, caf::detail::type_list<Answer...>) {
+  return [&](Answer... answer) { on_value(static_cast<Answer&&>(answer)...); };
+}
+
+}  // namespace detail
+
+/// Calls `on_value` with the answer, before it returns. `what` names the request in errors ("asking who is in the
+/// cluster"). Any thread or fiber, but no handler of an event-based actor.
+/// @throws the answerer's error; deadline_exceeded_error when there is none within `limit`; unavailable_error for an
+/// empty handle; cancelled_error when the fiber is cancelled, and the answer then goes nowhere.
+template <class Handle, class OnValue, class... Ts>
+void ask(caf::actor_system& system, const Handle& to, duration limit, std::string_view what, OnValue on_value,
+         Ts&&... xs) {
+  using sent_types = caf::detail::type_list<typename caf::detail::implicit_conversions<std::decay_t<Ts>>::type...>;
+  static_assert(caf::response_type_unbox<caf::signatures_of_t<Handle>, sent_types>::valid,
+                "the receiver's interface has no such request");
+  auto answer = detail::answer_of(system, caf::actor_cast<caf::strong_actor_ptr>(to),
+                                  caf::make_message(std::forward<Ts>(xs)...), limit, what);
+  caf::message_handler handler{
+      detail::exactly(on_value, typename caf::detail::get_callable_trait<OnValue>::arg_types{})};
+  if (!handler(answer)) detail::throw_unexpected_answer(what);
+}
+
+}  // namespace troupe
