@@ -12,6 +12,9 @@
 // C-4 Resources of a worker are rebuilt before any closure uses them: they are the first orders of its session.
 // C-5 Scheduling costs O(1) per closure, whatever the number of workers (worker_roster.hpp).
 //
+// What a worker says in a session is taken in the order of its sending, however late its results arrive; what comes of
+// another session is refused (M-2).
+//
 // Errors, as in the reference: the first error of a generation is kept and raised by the next schedule, join or done;
 // raising cancels everything else first. Until then workers go on with what is queued.
 //
@@ -24,6 +27,7 @@
 #include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/inbox.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -33,6 +37,8 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace troupe {
@@ -48,8 +54,8 @@ struct coordinator_options {
   /// Limits of closures up to `exact_limit_max` are kept exactly, longer ones to within one sweep.
   duration exact_limit_max = std::chrono::minutes{1};
   duration sweep_interval = std::chrono::seconds{5};
-  /// How long the bulk data of results may take to arrive.
-  duration bulk_limit = std::chrono::seconds{60};
+  /// For outcomes whose results are under way.
+  inbox_limits inbox;
 };
 
 class coordinator_state {
@@ -78,7 +84,8 @@ class coordinator_state {
   void abandon(const closure_ptr& unwanted, status why);
 
   // --- what comes back ---
-  void take_outcomes(wire<run_outcomes>& message);
+  worker_entry* admitted_in(session_id session);
+  void take_outcomes(worker_entry& worker, run_outcomes batch);
   void take_outcome(worker_entry& worker, closure_outcome& outcome);
   void end(const closure_ptr& what, status ended, value result);
   void end_dependents(const closure_ptr& producer);
@@ -126,6 +133,9 @@ class coordinator_state {
   bool sweeping_ = false;
 
   worker_roster roster_;
+  /// Workers that are being admitted, or are, by their session.
+  std::unordered_map<session_id, worker_entry*> sessions_;
+  std::optional<inbox<session_id>> outcomes_;
   in_flight_table in_flight_;
   session_id last_session_ = 0;
   /// In the order of their creation, which is the order of their rebuilding.
