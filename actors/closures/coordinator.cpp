@@ -55,21 +55,23 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
   last_session_ = options_.first_session;
   events_ = std::move(events);
   roster_ = worker_roster{options_.windows};
+  outcomes_.emplace(self_, options_.inbox);
   self_->set_down_handler([this](caf::down_msg& down) {
     const turn scope{*this};
     if (auto* worker = roster_.find(down.source))
       lose(*worker, status_of(down.reason, fmt::format("the link to /job:worker/task:{}", worker->index)));
   });
   return {
-      [this](outcome_atom, wire<run_outcomes>& message) {
-        auto sender = caf::actor_cast<caf::actor_addr>(self_->current_sender());
-        when_local(self_, message, options_.bulk_limit,
-                   [this, sender](wire<run_outcomes>& arrived, const status& problem) {
-                     const turn scope{*this};
-                     if (problem.ok()) return take_outcomes(arrived);
-                     // Which closures the message was about is unknown, so the worker's whole session is void.
-                     if (auto* worker = roster_.find(sender)) readmit(*worker, problem);
-                   });
+      [this](outcome_atom, session_id session, wire<run_outcomes>& message) {
+        if (admitted_in(session) == nullptr) return;
+        outcomes_->take(session, message, [this, session](wire<run_outcomes>& arrived, const status& problem) {
+          const turn scope{*this};
+          auto* worker = admitted_in(session);
+          if (worker == nullptr) return;
+          if (problem.ok()) return take_outcomes(*worker, arrived.take());
+          // Which closures the message was about is unknown, so the worker's whole session is void.
+          readmit(*worker, problem);
+        });
       },
       [this](submit_atom) { const turn scope{*this}; },
       [this](cancel_atom, const closure_ptr& unwanted) {
@@ -210,10 +212,12 @@ void coordinator_state::abandon(const closure_ptr& unwanted, status why) {
 
 // --- what comes back ------------------------------------------------------------------------------------------------
 
-void coordinator_state::take_outcomes(wire<run_outcomes>& message) {
-  auto batch = message.take();
-  auto& worker = roster_.entry(batch.worker);
-  if (worker.at != worker_entry::admission::admitted || worker.session != batch.session) return;
+worker_entry* coordinator_state::admitted_in(session_id session) {
+  const auto found = sessions_.find(session);
+  return found != sessions_.end() && found->second->at == worker_entry::admission::admitted ? found->second : nullptr;
+}
+
+void coordinator_state::take_outcomes(worker_entry& worker, run_outcomes batch) {
   if (!batch.session_ended.ok()) return readmit(worker, batch.session_ended);
   std::uint32_t ended = 0;
   for (auto& outcome : batch.outcomes) {

@@ -19,6 +19,9 @@
 //                ^                                                                         |
 //                +----------- an error was raised: the next generation begins -------------+
 //
+// What a worker says in a session is taken in the order of its sending, however late its results arrive; what comes of
+// another session is refused (M-2).
+//
 // Errors, as in the reference: the first error of a generation is kept and raised by the next schedule, join or done;
 // raising cancels everything else first. Until then workers go on with what is queued.
 //
@@ -31,6 +34,7 @@
 #include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/inbox.hpp>
 
 #include <caf/response_promise.hpp>
 #include <caf/stateful_actor.hpp>
@@ -42,6 +46,8 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 namespace troupe {
@@ -57,8 +63,8 @@ struct coordinator_options {
   /// Limits of closures up to `exact_limit_max` are kept exactly, longer ones to within one sweep.
   duration exact_limit_max = std::chrono::minutes{1};
   duration sweep_interval = std::chrono::seconds{5};
-  /// How long the bulk data of results may take to arrive.
-  duration bulk_limit = std::chrono::seconds{60};
+  /// For outcomes whose results are under way.
+  inbox_limits inbox;
 };
 
 class coordinator_state {
@@ -101,7 +107,8 @@ class coordinator_state {
   void abandon(const closure_ptr& unwanted, status why);
 
   // --- what comes back ---
-  void take_outcomes(wire<run_outcomes>& message);
+  worker_entry* admitted_in(session_id session);
+  void take_outcomes(worker_entry& worker, run_outcomes batch);
   void take_outcome(worker_entry& worker, closure_outcome& outcome);
   void end(const closure_ptr& what, status ended, value result);
   void end_dependents(const closure_ptr& producer);
@@ -152,6 +159,9 @@ class coordinator_state {
   bool sweeping_ = false;
 
   worker_roster roster_;
+  /// Workers that are being admitted, or are, by their session.
+  std::unordered_map<session_id, worker_entry*> sessions_;
+  std::optional<inbox<session_id>> outcomes_;
   in_flight_table in_flight_;
   session_id last_session_ = 0;
   /// In the order of their creation, which is the order of their rebuilding.

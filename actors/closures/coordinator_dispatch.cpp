@@ -93,13 +93,13 @@ void coordinator_state::flush(worker_entry& worker) {
   auto orders = std::exchange(worker.outgoing, {});
   worker.outgoing.reserve(orders.size());
   if (worker.handle.node() == self_->node()) {
-    self_->send(worker.handle, run_atom_v, wire<run_orders>{{worker.session, std::move(orders)}});
+    self_->send(worker.handle, run_atom_v, worker.session, wire<run_orders>{{.orders = std::move(orders)}});
     return;
   }
   try {
-    wire<run_orders> message{{worker.session, orders}};
+    wire<run_orders> message{{.orders = orders}};
     message.seal();
-    self_->send(worker.handle, run_atom_v, std::move(message));
+    self_->send(worker.handle, run_atom_v, worker.session, std::move(message));
   } catch (const error&) {
     flush_one_by_one(worker, std::move(orders));
   }
@@ -110,9 +110,9 @@ void coordinator_state::flush_one_by_one(worker_entry& worker, std::vector<closu
   for (auto& order : orders) {
     const auto id = order.id;
     try {
-      wire<run_orders> message{{worker.session, {std::move(order)}}};
+      wire<run_orders> message{{.orders = {std::move(order)}}};
       message.seal();
-      self_->send(worker.handle, run_atom_v, std::move(message));
+      self_->send(worker.handle, run_atom_v, worker.session, std::move(message));
     } catch (const error& failed) {
       if (in_flight_.find(id) == nullptr) continue;
       const auto what = in_flight_.remove(id);
@@ -130,8 +130,8 @@ void coordinator_state::send_cancel(worker_entry& worker, std::vector<closure_id
                                     std::vector<resource_id> released, const status& why) {
   flush(worker);
   if (worker.at != worker_entry::admission::admitted) return;
-  self_->send(worker.handle, cancel_atom_v,
-              wire<cancel_orders>{{worker.session, std::move(closures), std::move(released), why}});
+  self_->send(worker.handle, cancel_atom_v, worker.session,
+              wire<cancel_orders>{{std::move(closures), std::move(released), why}});
 }
 
 // --- workers --------------------------------------------------------------------------------------------------------
@@ -148,7 +148,9 @@ void coordinator_state::worker_up(const worker_actor& handle, identity who) {
 }
 
 void coordinator_state::request_admission(worker_entry& worker) {
+  sessions_.erase(worker.session);
   const auto session = worker.session = last_session_++;
+  sessions_.emplace(session, &worker);
   const auto still_wanted = [&worker, session] {
     return worker.at == worker_entry::admission::admitting && worker.session == session;
   };
@@ -200,6 +202,8 @@ void coordinator_state::lose(worker_entry& worker, const status& why) {
   self_->send(worker.handle, dismiss_atom_v, worker.session);
   const auto held = in_flight_.held_by(worker.index);
   roster_.dismiss(worker);
+  sessions_.erase(worker.session);
+  outcomes_->end(worker.session, why);
   std::uint64_t requeued = 0;
   for (auto id = held.rbegin(); id != held.rend(); ++id) {
     const auto what = in_flight_.remove(*id);

@@ -20,6 +20,7 @@ const status session_over{status_code::cancelled, "the worker's session with its
 worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, worker_options options) {
   options_ = options;
   fibers_ = std::make_unique<fiber_host>(clock_, options_.fibers, this);
+  inbox_.emplace(self_, options_.inbox, fibers_.get());
   dialer_ = std::move(dialer);
   variables_ = std::make_unique<variable_client>(self_, clock_, dialer_, options_.variables, fibers_.get());
   fibers_->at_turn_end([this] {
@@ -44,17 +45,25 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
         if (session == 0) return give_up_session(session_over);
         if (session == terms_.session) end_session(session_over);
       },
-      [this](run_atom, wire<run_orders>& message) {
-        when_local(self_, message, options_.bulk_limit, [this](wire<run_orders>& arrived, const status& problem) {
+      [this](run_atom, session_id session, wire<run_orders>& message) {
+        if (!in_session(session)) return;
+        inbox_->take(session, message, [this, session](wire<run_orders>& arrived, const status& problem) {
           const fiber_host::turn scope{*fibers_};
+          if (!in_session(session)) return;
           if (problem.ok()) return take_orders(arrived.take());
           // Which closures it was about is unknown: only a new session makes good for them.
           give_up_session(problem.wrap("orders that did not arrive"));
         });
       },
-      [this](cancel_atom, wire<cancel_orders>& message) {
+      [this](cancel_atom, session_id session, wire<cancel_orders>& message) {
         const fiber_host::turn scope{*fibers_};
-        if (message.open().ok() && coordinator_ && message->session == terms_.session) take_cancellations(*message);
+        if (!in_session(session) || !message.open().ok()) return;
+        for (const auto id : message->closures) cancel(id, message->why);
+        // Its turn comes after orders that it may be about and whose tensors are still under way.
+        inbox_->take(session, message, [this, session](const wire<cancel_orders>& arrived, const status& problem) {
+          const fiber_host::turn within{*fibers_};
+          if (in_session(session) && problem.ok()) take_cancellations(*arrived);
+        });
       },
       [this](view_atom, wire<cluster_view>& view) {
         const fiber_host::turn scope{*fibers_};
@@ -101,7 +110,8 @@ void worker_state::begin(outcome_sink coordinator, const session_terms& terms) {
 /// Ends the session from this side: the coordinator takes its closures back and admits the worker anew.
 void worker_state::give_up_session(const status& why) {
   if (!coordinator_) return;
-  self_->send(coordinator_, outcome_atom_v, wire<run_outcomes>{{terms_.session, terms_.worker, {}, why, 0}});
+  self_->send(coordinator_, outcome_atom_v, terms_.session,
+              wire<run_outcomes>{{.outcomes = {}, .session_ended = why, .waiting = 0}});
   end_session(why);
 }
 
@@ -109,6 +119,7 @@ void worker_state::end_session(const status& why) {
   if (!coordinator_) return;
   self_->demonitor(coordinator_.address());
   coordinator_ = nullptr;
+  inbox_->end(terms_.session, why);
   queued_.clear();
   outcomes_.clear();
   fibers_->cancel_all(why);
@@ -118,7 +129,6 @@ void worker_state::end_session(const status& why) {
 // --- orders ---------------------------------------------------------------------------------------------------------
 
 void worker_state::take_orders(run_orders orders) {
-  if (!coordinator_ || orders.session != terms_.session) return;
   for (auto& order : orders.orders) {
     if (order.builds != 0) {
       // Known from now on, so that closures that use it wait; built like any closure, but before those that wait.
@@ -131,18 +141,16 @@ void worker_state::take_orders(run_orders orders) {
 }
 
 void worker_state::take_cancellations(const cancel_orders& orders) {
-  for (const auto id : orders.closures) {
-    fibers_->cancel(id, orders.why);
-    const auto waiting =
-        std::find_if(queued_.begin(), queued_.end(), [id](const auto& order) { return order.id == id; });
-    if (waiting == queued_.end()) continue;
-    queued_.erase(waiting);
-    report(
-        id,
-        orders.why.code() == status_code::cancelled ? orders.why : orders.why.wrap(status_code::cancelled, "cancelled"),
-        {});
-  }
+  for (const auto id : orders.closures) cancel(id, orders.why);
   for (const auto id : orders.released) resources_.erase(id);
+}
+
+void worker_state::cancel(closure_id id, const status& why) {
+  fibers_->cancel(id, why);
+  const auto waiting = std::find_if(queued_.begin(), queued_.end(), [id](const auto& order) { return order.id == id; });
+  if (waiting == queued_.end()) return;
+  queued_.erase(waiting);
+  report(id, why.code() == status_code::cancelled ? why : why.wrap(status_code::cancelled, "cancelled"), {});
 }
 
 void worker_state::start_some() {
@@ -233,14 +241,14 @@ void worker_state::send_outcomes() {
   auto outcomes = std::exchange(outcomes_, {});
   outcomes_.reserve(options_.outcomes_max);
   if (coordinator_.node() == self_->node()) {
-    self_->send(coordinator_, outcome_atom_v,
-                wire<run_outcomes>{{terms_.session, terms_.worker, std::move(outcomes), {}, waiting_}});
+    self_->send(coordinator_, outcome_atom_v, terms_.session,
+                wire<run_outcomes>{{.outcomes = std::move(outcomes), .session_ended = {}, .waiting = waiting_}});
     return;
   }
   try {
-    wire<run_outcomes> message{{terms_.session, terms_.worker, outcomes, {}, waiting_}};
+    wire<run_outcomes> message{{.outcomes = outcomes, .session_ended = {}, .waiting = waiting_}};
     message.seal();
-    self_->send(coordinator_, outcome_atom_v, std::move(message));
+    self_->send(coordinator_, outcome_atom_v, terms_.session, std::move(message));
   } catch (const error&) {
     send_one_by_one(std::move(outcomes));
   }
@@ -249,14 +257,14 @@ void worker_state::send_outcomes() {
 /// A result that can't be sent (it is over a limit) becomes an error; the others go as they are.
 void worker_state::send_one_by_one(std::vector<closure_outcome> outcomes) {
   for (auto& outcome : outcomes) {
-    wire<run_outcomes> message{{terms_.session, terms_.worker, {outcome}, {}, waiting_}};
+    wire<run_outcomes> message{{.outcomes = {outcome}, .session_ended = {}, .waiting = waiting_}};
     try {
       message.seal();
     } catch (const error& failed) {
       outcome = {outcome.id, failed.get_status().wrap("the closure's result could not be sent"), {}};
-      message = wire<run_outcomes>{{terms_.session, terms_.worker, {outcome}, {}, waiting_}};
+      message = wire<run_outcomes>{{.outcomes = {outcome}, .session_ended = {}, .waiting = waiting_}};
     }
-    self_->send(coordinator_, outcome_atom_v, std::move(message));
+    self_->send(coordinator_, outcome_atom_v, terms_.session, std::move(message));
   }
 }
 

@@ -2,7 +2,9 @@
 //
 //   IDLE --admit--> IN SESSION --dismiss, another admit, the coordinator's death--> IDLE
 //
-// Ending a session cancels its closures and drops its resources. Orders of another session are refused (M-2).
+// Ending a session cancels its closures and drops its resources. Orders of another session are refused (M-2). Within
+// a session orders, cancellations and releases are taken in the order of their sending, however late their tensors
+// arrive; what already runs is cancelled at once.
 // A closure that uses a resource which is still being built waits for it in a fiber; one whose resource failed to build
 // fails with that error.
 //
@@ -18,6 +20,7 @@
 
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/inbox.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
 
 #include <caf/stateful_actor.hpp>
@@ -26,6 +29,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace troupe {
@@ -38,7 +42,7 @@ struct worker_options {
   /// Outcomes are sent at the end of a turn, or when so many wait, or the first has waited so long.
   std::size_t outcomes_max = 128;
   duration outcome_delay = std::chrono::microseconds{500};
-  duration bulk_limit = std::chrono::seconds{60};
+  inbox_limits inbox;
   /// Closures that may wait for other closures at the same time; each keeps its stack.
   std::uint32_t waiting_max = 4096;
 };
@@ -71,7 +75,9 @@ class worker_state : public closure_environment {
   void begin(outcome_sink coordinator, const session_terms& terms);
   void give_up_session(const status& why);
   void end_session(const status& why);
+  bool in_session(session_id session) const { return coordinator_ && session == terms_.session; }
   void take_orders(run_orders orders);
+  void cancel(closure_id id, const status& why);
   void take_cancellations(const cancel_orders& orders);
   void start_some();
   void start(closure_order order);
@@ -93,6 +99,7 @@ class worker_state : public closure_environment {
   std::map<const void*, std::shared_ptr<void>> locals_;
   outcome_sink coordinator_;
   session_terms terms_;
+  std::optional<inbox<session_id>> inbox_;
   std::deque<closure_order> queued_;
   std::map<resource_id, std::shared_ptr<resource_entry>> resources_;
   std::vector<closure_outcome> outcomes_;

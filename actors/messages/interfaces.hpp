@@ -2,7 +2,8 @@
 //
 // All of them are public: an application's own actors talk to them directly, and the facade of runtime/ only sends
 // these messages. Contents are `wire`s (wire.hpp); handles travel as message elements of their own, since only CAF can
-// encode them. An application's config takes the types with `add_troupe_types` (message_types.hpp).
+// encode them; and so do sessions and other numbers that a receiver needs before the bulk data of the content are there
+// (inbox.hpp). An application's config takes the types with `add_troupe_types` (message_types.hpp).
 #pragma once
 
 #include <troupe/actors/messages/messages.hpp>
@@ -65,18 +66,20 @@ CAF_END_TYPE_ID_BLOCK(troupe_atoms)
 namespace troupe {
 
 /// Takes outcomes of closures from workers.
-using outcome_sink = caf::typed_actor<caf::reacts_to<outcome_atom, wire<run_outcomes>>>;
+using outcome_sink = caf::typed_actor<caf::reacts_to<outcome_atom, session_id, wire<run_outcomes>>>;
 
 /// Runs closures; see worker.hpp.
 using worker_actor = caf::typed_actor<
     // A coordinator admits the worker: an older session ends, its closures are cancelled.
     caf::replies_to<admit_atom, outcome_sink, wire<session_terms>>::with<caf::ok_atom>,
     // This session, or any (0), is over.
-    caf::reacts_to<dismiss_atom, session_id>, caf::reacts_to<run_atom, wire<run_orders>>,
-    caf::reacts_to<cancel_atom, wire<cancel_orders>>, caf::reacts_to<view_atom, wire<cluster_view>>>;
+    caf::reacts_to<dismiss_atom, session_id>, caf::reacts_to<run_atom, session_id, wire<run_orders>>,
+    caf::reacts_to<cancel_atom, session_id, wire<cancel_orders>>, caf::reacts_to<view_atom, wire<cluster_view>>>;
 
 /// One shard of a variable; see parameter_server.hpp.
-using shard_actor = caf::typed_actor<caf::replies_to<operate_atom, wire<operation_batch>>::with<wire<outcome_batch>>>;
+using shard_actor = caf::typed_actor<
+    // The numbers of a client and of its link. An error breaks the link; problems of operations are in their outcomes.
+    caf::replies_to<operate_atom, client_id, link_number, wire<operation_batch>>::with<wire<outcome_batch>>>;
 
 /// Holds variables; see parameter_server.hpp.
 using parameter_server_actor = caf::typed_actor<caf::replies_to<create_atom, wire<shard_order>>::with<std::uint64_t>,

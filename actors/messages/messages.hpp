@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-inline constexpr std::uint32_t protocol_number = 1;
+inline constexpr std::uint32_t protocol_number = 2;
 
 // --- coordinator and worker -----------------------------------------------------------------------------------------
 
@@ -43,12 +43,10 @@ struct closure_order {
 };
 
 struct run_orders {
-  session_id session = 0;
   std::vector<closure_order> orders;
 };
 
 struct cancel_orders {
-  session_id session = 0;
   std::vector<closure_id> closures;
   std::vector<resource_id> released;
   status why;
@@ -62,8 +60,6 @@ struct closure_outcome {
 
 /// `session_ended`: the worker had to give its session up and needs another admission.
 struct run_outcomes {
-  session_id session = 0;
-  int worker = 0;
   std::vector<closure_outcome> outcomes;
   status session_ended;
   /// Closures of this worker that wait for other closures now: they take no place on it meanwhile.
@@ -110,7 +106,8 @@ enum class operation_kind : std::uint8_t {
   snapshot,
 };
 
-/// One operation on a shard. `sequence` numbers the operations of a client, so that a retry is recognised (V-1).
+/// One operation on a shard. `sequence` numbers the operations of a client, so that a repetition is recognised (V-1,
+/// variable_client.hpp).
 struct shard_operation {
   std::uint64_t sequence = 0;
   operation_kind kind = operation_kind::read;
@@ -121,10 +118,13 @@ struct shard_operation {
   value arguments;
 };
 
-/// `client`: 0 inside the server's process, where nothing is ever sent twice. `retry`: some of it may have arrived.
+/// A client of shards, and one of its links to one shard, in the order of their making (V-1).
+using client_id = std::uint64_t;
+using link_number = std::uint64_t;
+
+/// `first_open`: the client sends nothing again that has a number below it.
 struct operation_batch {
-  std::uint64_t client = 0;
-  bool retry = false;
+  std::uint64_t first_open = 0;
   std::vector<shard_operation> operations;
 };
 

@@ -52,7 +52,6 @@ struct call_order {
 };
 
 struct call_orders {
-  std::uint64_t session = 0;
   std::vector<call_order> calls;
 };
 
@@ -90,14 +89,16 @@ struct incoming_call {
 };
 using incoming_call_ptr = std::shared_ptr<incoming_call>;
 
-/// Takes the answers to a client's calls. The number is as in `executor_actor`.
+/// Takes the answers to a client's calls. The number is the id of a call that is alone, as in `executor_actor`.
 using reply_sink = caf::typed_actor<caf::reacts_to<outcome_atom, std::uint64_t, wire<call_replies>>>;
 
 /// Runs methods; see rpc_executor.hpp.
 using executor_actor = caf::typed_actor<
-    // Calls of a client elsewhere; their answers go to the sender, which is a reply_sink. A call with tensors that
-    // travel beside the message comes alone, and the number is its id, so that it can be answered when they are lost.
-    caf::reacts_to<run_atom, std::uint64_t, wire<call_orders>>, caf::reacts_to<cancel_atom, wire<call_cancellations>>,
+    // Calls of a client elsewhere, by its session; their answers go to the sender, which is a reply_sink. A call with
+    // tensors that travel beside the message comes alone, and the second number is its id, so that it can be cancelled
+    // before they are there and answered when they are lost.
+    caf::reacts_to<run_atom, std::uint64_t, std::uint64_t, wire<call_orders>>,
+    caf::reacts_to<cancel_atom, wire<call_cancellations>>,
     // A call that another layer of this process has received, and its cancellation by client and id.
     caf::reacts_to<run_atom, incoming_call_ptr>, caf::reacts_to<cancel_atom, std::uint64_t, std::uint64_t>,
     // The client with this session is gone: its calls are cancelled.

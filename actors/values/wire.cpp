@@ -103,21 +103,25 @@ void check_message_size(const encoded& content) {
                     content.bytes.size(), message_bytes_max)};
 }
 
-void fetch_attachments(std::shared_ptr<wire_arrival> arrival, duration limit, std::function<void(status)> done) {
+void fetch_attachments(std::shared_ptr<wire_arrival> arrival, duration limit, std::function<void()> done) {
+  const auto tickets = std::exchange(arrival->tickets, {});
+  if (tickets.empty()) return done();
   const auto transport = bulk_transport::current();
-  if (!transport)
-    return done({status_code::failed_precondition, "bulk data was announced to a process without a bulk transport"});
+  if (!transport) {
+    arrival->problem = {status_code::failed_precondition,
+                        "bulk data was announced to a process without a bulk transport"};
+    return done();
+  }
   struct progress {
     std::mutex mutex;
     std::size_t open = 0;
     status first_problem;
-    std::function<void(status)> done;
+    std::function<void()> done;
   };
   auto state = std::make_shared<progress>();
-  const auto tickets = std::exchange(arrival->tickets, {});
-  if (tickets.empty()) return done({});
   state->open = tickets.size();
   state->done = std::move(done);
+  arrival->under_way.store(true, std::memory_order_relaxed);
   for (const auto& [index, ticket] : tickets) {
     auto& destination = arrival->content.attachments[index];
     transport->fetch(ticket, {destination.mutable_data(), destination.size_bytes()}, limit,
@@ -126,7 +130,9 @@ void fetch_attachments(std::shared_ptr<wire_arrival> arrival, duration limit, st
                        if (!ended.ok() && state->first_problem.ok()) state->first_problem = std::move(ended);
                        if (--state->open != 0) return;
                        lock.unlock();
-                       state->done(state->first_problem);
+                       arrival->problem = state->first_problem;
+                       arrival->under_way.store(false, std::memory_order_release);
+                       state->done();
                      });
   }
 }

@@ -4,9 +4,18 @@
 // leaves the process is it encoded, by troupe's codec as one string of raw bytes, so no float and no container of ours
 // ever passes through CAF's own serialiser (which loops on infinities). Large tensors leave as bulk tickets.
 //
+//   sender:     wire(T) --> WHOLE (an object; `seal` adds its encoding, once for all receivers)
+//
+//   receiver:   loaded --> ANNOUNCED --fetched--> UNDER WAY --all there--> ARRIVED --open--> WHOLE
+//                  |  \__ no bulk data _______________|________________________^  |
+//                   \_ malformed, over a limit        \_ some fetch failed         \_ can't be decoded
+//                                  \_____________________\_________________________\____> BROKEN, with a status
+//
 // W-1 Receiving never fails inside CAF, which would drop the message silently: what could not be decoded is a wire with
-// a status, and the handler answers with it. W-2 A handler sees a wire only when all its bulk data has arrived
-// (`when_local`).
+// a status, and the handler answers with it. W-2 A handler sees a wire only when it is WHOLE or BROKEN.
+//
+// A message that is UNDER WAY is overtaken by those that were sent after it. An `inbox` (inbox.hpp, which lists the
+// receivers) gives their order back; `when_local` does not, and is for messages that nothing else refers to.
 #pragma once
 
 #include <troupe/actors/fibers/timers.hpp>
@@ -35,14 +44,17 @@ struct wire_arrival {
   encoded content;
   /// One for each attachment that must be fetched into `content.attachments[first]`.
   std::vector<std::pair<std::size_t, bulk_ticket>> tickets;
+  /// From the start of the fetches to the end of the last one, which comes on any thread.
+  std::atomic<bool> under_way{false};
+  /// Why it is BROKEN.
   status problem;
 };
 
 /// Writes and reads the frame around an encoded message: the part that is the same for all T.
 caf::error save_frame(caf::serializer& sink, const encoded& content);
 caf::error load_frame(caf::deserializer& source, wire_arrival& arrival);
-/// Fetches what the tickets name; calls `done` once, on any thread.
-void fetch_attachments(std::shared_ptr<wire_arrival> arrival, duration limit, std::function<void(status)> done);
+/// Fetches what the tickets name; calls `done` once, on any thread, after which the message is ARRIVED or BROKEN.
+void fetch_attachments(std::shared_ptr<wire_arrival> arrival, duration limit, std::function<void()> done);
 /// `message_bytes_max` as an error.
 void check_message_size(const encoded& content);
 
@@ -52,7 +64,7 @@ class wire {
   wire() = default;
   wire(T content) : object_(std::make_shared<T>(std::move(content))) {}
 
-  /// The content; `when_local` must have said that it is there.
+  /// The content; `open` must have said that it is there.
   const T& operator*() const {
     assert(object_);
     return *object_;
@@ -76,12 +88,17 @@ class wire {
     sealed_ = std::make_shared<const encoded>(std::move(content));
   }
 
-  bool waits_for_bulk() const { return arrival_ && !arrival_->tickets.empty(); }
+  /// ANNOUNCED or UNDER WAY.
+  bool waits_for_bulk() const {
+    return arrival_ && (!arrival_->tickets.empty() || arrival_->under_way.load(std::memory_order_acquire));
+  }
 
-  /// Decodes what arrived, once its attachments are there.
+  /// Decodes what arrived, once its attachments are there. Not ok: the message is BROKEN.
   status open() {
     if (object_) return {};
     if (!arrival_) return {status_code::data_loss, "an empty message"};
+    if (waits_for_bulk())
+      return {status_code::internal, "a message was opened before its bulk data had arrived; its receiver must wait"};
     if (!arrival_->problem.ok()) return arrival_->problem;
     try {
       object_ = std::make_shared<T>(decode<T>(arrival_->content));
@@ -101,7 +118,7 @@ class wire {
         x.seal();
         if (x.sealed_) return save_frame(f, *x.sealed_);
         // What passes through unopened must be whole: buffers that wait for their bytes hold anything.
-        if (x.arrival_ && (x.waits_for_bulk() || !x.arrival_->problem.ok())) return caf::sec::invalid_argument;
+        if (x.waits_for_bulk() || (x.arrival_ && !x.arrival_->problem.ok())) return caf::sec::invalid_argument;
         return save_frame(f, x.arrival_ ? x.arrival_->content : encoded{});
       } catch (const std::exception&) {
         return caf::sec::invalid_argument;
@@ -121,23 +138,17 @@ class wire {
   std::shared_ptr<wire_arrival> arrival_;
 };
 
-/// Calls `handle(status)` in the actor as soon as the content is there: at once for a message without bulk data, later
-/// and within `limit` otherwise.
+/// Calls `handle(message, status)` in the actor as soon as the content is there: at once for a message without bulk
+/// data, later and within `limit` otherwise. Messages that were sent later are handled earlier then (see `inbox`).
 template <class T, class Handle>
 void when_local(caf::scheduled_actor* self, wire<T>& message, duration limit, Handle handle) {
   if (!message.waits_for_bulk()) {
     handle(message, message.open());
     return;
   }
-  auto arrival = message.arrival();
-  auto outcome = std::make_shared<status>();
-  auto notify = make_notifier(self, [message, outcome, handle = std::move(handle)]() mutable {
-    handle(message, outcome->ok() ? message.open() : *outcome);
-  });
-  fetch_attachments(std::move(arrival), limit, [outcome, notify = std::move(notify)](status ended) {
-    *outcome = std::move(ended);
-    notify();
-  });
+  fetch_attachments(message.arrival(), limit, make_notifier(self, [message, handle = std::move(handle)]() mutable {
+                      handle(message, message.open());
+                    }));
 }
 
 }  // namespace troupe

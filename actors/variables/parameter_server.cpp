@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -13,6 +14,12 @@ namespace {
 
 bool changes(operation_kind kind) {
   return kind != operation_kind::read && kind != operation_kind::gather_rows && kind != operation_kind::snapshot;
+}
+
+const status link_over{status_code::aborted, "the client has a newer link to this variable, or this one is broken"};
+
+void refuse(caf::typed_response_promise<wire<outcome_batch>> promise, const status& why) {
+  promise.deliver(make_error(why));
 }
 
 void check_fits(const tensor& operand, const tensor& content) {
@@ -32,52 +39,82 @@ shard_actor::behavior_type shard_state::make_behavior(shard_order order, paramet
   content_ = std::move(order.initial);
   slots_ = std::move(order.slots);
   step_ = order.step;
+  inbox_.emplace(self_, options_.inbox);
   return {
-      [this](operate_atom, wire<operation_batch>& message) -> caf::result<wire<outcome_batch>> {
-        auto promise = self_->make_response_promise<caf::typed_response_promise<wire<outcome_batch>>>();
+      [this](operate_atom, client_id client, link_number link,
+             wire<operation_batch>& message) -> caf::result<wire<outcome_batch>> {
+        auto promise = self_->make_response_promise<answer_promise>();
         const auto remote = self_->current_sender() != nullptr && self_->current_sender()->node() != self_->node();
-        when_local(self_, message, options_.bulk_limit,
-                   [this, promise, remote](wire<operation_batch>& arrived, const status& problem) mutable {
-                     if (!problem.ok()) {
-                       promise.deliver(make_error(problem));
-                       return;
-                     }
-                     wire<outcome_batch> answer{perform(arrived.take())};
-                     try {
-                       if (remote) answer.seal();
-                       promise.deliver(std::move(answer));
-                     } catch (const error& failed) {
-                       promise.deliver(make_error(failed.get_status()));
-                     }
-                   });
+        take({client, link}, remote, message, promise);
         return promise;
       },
   };
 }
 
-outcome_batch shard_state::perform(operation_batch batch) {
+shard_state::~shard_state() {
+  if (inbox_) inbox_->end_all({status_code::cancelled, fmt::format("variable \"{}\" is gone", variable_)});
+}
+
+// --- the shard's half of V-1 ----------------------------------------------------------------------------------------
+
+void shard_state::take(const lane& from, bool remote, wire<operation_batch>& message, const answer_promise& promise) {
+  const auto& [client, link] = from;
+  auto& known = clients_[client];
+  if (link > known.link) {
+    const auto before = std::exchange(known.link, link);
+    inbox_->end({client, before}, link_over);
+  }
+  // A batch that is refused is never applied, so it is not fetched either.
+  if (link < known.link) return refuse(promise, link_over);
+  inbox_->take(from, message,
+               [this, from, remote, promise](wire<operation_batch>& arrived, const status& problem) mutable {
+                 auto& sender = clients_[from.first];
+                 if (from.second < sender.link) return refuse(promise, link_over);
+                 if (problem.ok()) return answer(promise, remote, perform(sender, *arrived));
+                 // What comes after it on this link must not overtake it.
+                 sender.link = from.second + 1;
+                 refuse(promise, problem);
+               });
+}
+
+/// What is read may be over a limit: then each operation says so, and changes that were applied stay acknowledged.
+void shard_state::answer(answer_promise promise, bool remote, outcome_batch outcomes) {
+  wire<outcome_batch> message{std::move(outcomes)};
+  try {
+    if (remote) message.seal();
+  } catch (...) {
+    const auto failed = status_of(std::current_exception()).wrap("what was read could not be sent");
+    auto reduced = message.take();
+    for (auto& outcome : reduced.outcomes)
+      if (outcome.content.get_buffer().size_bytes() != 0) outcome = {.ended = failed};
+    message = std::move(reduced);
+  }
+  promise.deliver(std::move(message));
+}
+
+outcome_batch shard_state::perform(client_record& client, const operation_batch& batch) {
+  while (!client.changes.empty() && client.changes.front().sequence < batch.first_open) client.changes.pop_front();
   outcome_batch answer;
   answer.outcomes.reserve(batch.operations.size());
-  auto* memory = batch.client == 0 ? nullptr : &memory_[batch.client];
   for (const auto& operation : batch.operations)
-    answer.outcomes.push_back(memory != nullptr && changes(operation.kind)
-                                  ? perform_once(*memory, batch.retry, operation)
-                                  : perform(operation));
+    answer.outcomes.push_back(changes(operation.kind) ? perform_once(client, operation) : perform(operation));
   return answer;
 }
 
-operation_outcome shard_state::perform_once(std::deque<remembered>& memory, bool retry,
-                                            const shard_operation& operation) {
-  if (retry) {
-    const auto known = std::find_if(memory.rbegin(), memory.rend(),
-                                    [&](const auto& entry) { return entry.sequence == operation.sequence; });
-    if (known != memory.rend()) return known->outcome;
-  }
-  auto outcome = perform(operation);
-  memory.push_back({operation.sequence, outcome});
-  if (memory.size() > options_.remembered_operations_max) memory.pop_front();
-  return outcome;
+operation_outcome shard_state::perform_once(client_record& client, const shard_operation& operation) {
+  const auto place =
+      std::lower_bound(client.changes.begin(), client.changes.end(), operation.sequence,
+                       [](const remembered& known, std::uint64_t sequence) { return known.sequence < sequence; });
+  if (place != client.changes.end() && place->sequence == operation.sequence) return place->outcome;
+  if (client.changes.size() >= options_.remembered_changes_max)
+    return {.ended = {status_code::resource_exhausted,
+                      fmt::format("a client has {} changes of variable \"{}\" in flight, the limit "
+                                  "(remembered_changes_max); wait for some before the next",
+                                  client.changes.size(), variable_)}};
+  return client.changes.insert(place, {operation.sequence, perform(operation)})->outcome;
 }
+
+// --- operations -----------------------------------------------------------------------------------------------------
 
 operation_outcome shard_state::perform(const shard_operation& operation) {
   operation_outcome outcome;
@@ -145,7 +182,8 @@ parameter_server_actor::behavior_type parameter_server_state::make_behavior(para
   return {
       [this](create_atom, wire<shard_order>& message) -> caf::result<std::uint64_t> {
         auto promise = self_->make_response_promise<caf::typed_response_promise<std::uint64_t>>();
-        when_local(self_, message, options_.bulk_limit,
+        // No order: nothing names a shard before its creation is answered.
+        when_local(self_, message, options_.inbox.bulk_limit,
                    [this, promise](wire<shard_order>& arrived, const status& problem) mutable {
                      const auto made = problem.ok() ? create(arrived.take()) : problem;
                      if (made.ok())

@@ -1,11 +1,8 @@
 // A parameter server: holds shards of variables, one actor each, so that many cores serve.
 //
 // The server only creates shards and knows them by number; operations go to the shards directly. A shard applies its
-// operations one after the other:
-//
-// V-1 Operations on one shard are applied in one order, each exactly once for an acknowledged request: a client that
-//     lost its link sends again with the same sequence numbers, and the shard answers what it has applied already from
-//     its memory of each client's last operations.
+// operations one after the other, each client's in the order of their submission and none twice: its half of V-1, which
+// is written down in variable_client.hpp.
 //
 // Reading shares the shard's buffer and copies nothing; the next write copies if a reader still holds it.
 //
@@ -14,14 +11,18 @@
 
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/inbox.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
+#include <caf/typed_response_promise.hpp>
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -29,9 +30,9 @@ namespace troupe {
 struct parameter_server_options {
   /// Shards that one server holds at most.
   std::size_t shards_max = 1 << 20;
-  /// Clients of other processes, and operations of each, that a shard remembers for retries.
-  std::size_t remembered_operations_max = 4096;
-  duration bulk_limit = std::chrono::seconds{60};
+  /// Changes of one client that a shard has applied and the client has not acknowledged; more are refused.
+  std::size_t remembered_changes_max = std::size_t{1} << 18;
+  inbox_limits inbox;
 };
 
 class shard_state {
@@ -40,6 +41,7 @@ class shard_state {
   using pointer = shard_actor::stateful_pointer<shard_state>;
 
   explicit shard_state(pointer self) : self_(self) {}
+  ~shard_state();
   shard_actor::behavior_type make_behavior(shard_order order, parameter_server_options options);
 
  private:
@@ -47,9 +49,19 @@ class shard_state {
     std::uint64_t sequence = 0;
     operation_outcome outcome;
   };
+  struct client_record {
+    /// Lower ones are refused.
+    link_number link = 0;
+    /// Changes that may be sent again, in the order of their numbers.
+    std::deque<remembered> changes;
+  };
+  using lane = std::pair<client_id, link_number>;
+  using answer_promise = caf::typed_response_promise<wire<outcome_batch>>;
 
-  outcome_batch perform(operation_batch batch);
-  operation_outcome perform_once(std::deque<remembered>& memory, bool retry, const shard_operation& operation);
+  void take(const lane& from, bool remote, wire<operation_batch>& message, const answer_promise& promise);
+  static void answer(answer_promise promise, bool remote, outcome_batch outcomes);
+  outcome_batch perform(client_record& client, const operation_batch& batch);
+  operation_outcome perform_once(client_record& client, const shard_operation& operation);
   operation_outcome perform(const shard_operation& operation);
   void apply(const shard_operation& operation, operation_outcome& outcome);
   value call(const shard_operation& operation);
@@ -60,7 +72,8 @@ class shard_state {
   tensor content_;
   std::map<std::string, tensor> slots_;
   std::int64_t step_ = 0;
-  std::unordered_map<std::uint64_t, std::deque<remembered>> memory_;
+  std::unordered_map<client_id, client_record> clients_;
+  std::optional<inbox<lane>> inbox_;
 };
 
 class parameter_server_state {

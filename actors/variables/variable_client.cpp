@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <random>
 
@@ -39,10 +40,9 @@ variable_client::variable_client(caf::scheduled_actor* self, timers& clock, dial
       dialer_(std::move(dialer)),
       options_(options),
       fibers_(fibers) {
-  // Zero is for clients beside the server; two clients must not share a number, or a shard would mix up their retries.
+  // Two clients must not share a number, or a shard would mix up what they send again.
   static thread_local std::mt19937_64 numbers{std::random_device{}()};
-  do client_ = numbers();
-  while (client_ == 0);
+  client_ = numbers();
 }
 
 variable_client::~variable_client() {
@@ -56,11 +56,7 @@ void variable_client::submit(const std::shared_ptr<operation_group>& group) {
   if (group->requests.empty()) return group->done();
   group->deadline = clock_.after(group->limit, [this, group] {
     for (std::size_t i = 0; i < group->requests.size(); ++i)
-      finish({group, i, 0},
-             {.ended = {status_code::deadline_exceeded,
-                        fmt::format("an operation on /job:ps/task:{} did not end within {} ms",
-                                    group->requests[i].where.server,
-                                    std::chrono::duration_cast<std::chrono::milliseconds>(group->limit).count())}});
+      if (!group->ended[i]) finish({group, i, 0}, {.ended = too_late(*group, group->requests[i].where)});
   });
   for (std::size_t i = 0; i < group->requests.size(); ++i) {
     const auto& where = group->requests[i].where;
@@ -77,6 +73,17 @@ void variable_client::submit(const std::shared_ptr<operation_group>& group) {
     group->requests[i].operation.sequence = ++last_sequence_;
     shard.unsent.push_back({group, i, last_sequence_});
   }
+}
+
+/// With what its links failed last, if they are not in order now.
+status variable_client::too_late(const operation_group& group, const shard_address& where) const {
+  const auto text = fmt::format("an operation on /job:ps/task:{} did not end within {} ms", where.server,
+                                std::chrono::duration_cast<std::chrono::milliseconds>(group.limit).count());
+  const auto& server = servers_.at(where.server);
+  const auto shard = server.shards.find(where.shard);
+  const auto& why =
+      server.at != link_state::ready || shard == server.shards.end() ? server.problem : shard->second.problem;
+  return why.ok() ? status{status_code::deadline_exceeded, text} : why.wrap(status_code::deadline_exceeded, text);
 }
 
 void variable_client::finish(const entry& which, operation_outcome outcome) {
@@ -96,185 +103,215 @@ void variable_client::flush() {
 void variable_client::send(int index, std::uint64_t id) {
   auto& server = servers_[index];
   const auto found = server.shards.find(id);
-  if (found == server.shards.end() || found->second.unsent.empty()) return;
+  if (found == server.shards.end() || server.at != link_state::ready) return;
   auto& shard = found->second;
-  if (!server.handle) return dial(index);
-  if (!shard.handle) return find(index, id);
+  if (shard.unsent.empty()) return;
+  if (shard.at == link_state::ready) return send(server, id, shard);
+  if (shard.at == link_state::idle) enter(server, id, link_state::connecting);
+}
+
+void variable_client::send(const server_link& server, std::uint64_t id, shard_link& shard) {
   std::erase_if(shard.unsent, [](const entry& open) { return open.group->ended[open.index]; });
   if (shard.unsent.empty()) return;
-  const auto local = shard.handle.node() == self_->node();
-  operation_batch batch{.client = local ? 0 : client_, .retry = std::exchange(shard.retry, false)};
+  const auto& first = shard.sent.empty() ? shard.unsent.front() : shard.sent.begin()->second.front();
+  operation_batch batch{.first_open = first.sequence, .operations = {}};
   batch.operations.reserve(shard.unsent.size());
   for (const auto& open : shard.unsent) batch.operations.push_back(open.group->requests[open.index].operation);
   wire<operation_batch> message{std::move(batch)};
   try {
-    if (!local) message.seal();
-  } catch (const error& failed) {
-    for (const auto& open : std::exchange(shard.unsent, {})) finish(open, {.ended = failed.get_status()});
+    if (shard.handle.node() != self_->node()) message.seal();
+  } catch (...) {
+    const auto failed = status_of(std::current_exception());
+    for (const auto& open : std::exchange(shard.unsent, {})) finish(open, {.ended = failed});
     return;
   }
   const auto number = ++last_batch_;
-  shard.unacknowledged.emplace(number, std::exchange(shard.unsent, {}));
-  const auto incarnation = server.record.incarnation;
+  shard.sent.emplace(number, std::exchange(shard.unsent, {}));
+  const auto index = server.record.task.index;
+  const shard_key key{index, id, shard.number};
   requests_.ask(
       shard.handle, options_.operation_limit * 2, fmt::format("a variable operation on /job:ps/task:{}", index),
-      [this, index, incarnation, id, number](wire<outcome_batch>& answer) {
+      [this, key, number](wire<outcome_batch>& answer) {
+        // No order: it is the only answer to its batch.
         when_local(self_, answer, options_.operation_limit,
-                   [this, index, incarnation, id, number](wire<outcome_batch>& arrived, const status& problem) {
-                     auto* link = link_of(index, incarnation);
-                     if (link == nullptr) return;
-                     acknowledge(*link, id, number, problem, problem.ok() ? arrived.take() : outcome_batch{});
+                   [this, key, number](wire<outcome_batch>& arrived, const status& problem) {
+                     problem.ok() ? acknowledge(key, number, arrived.take()) : break_off(key, problem);
                    });
       },
-      [this, index, incarnation](const status&) {
-        if (auto* link = link_of(index, incarnation)) disconnect(*link);
-      },
-      operate_atom_v, std::move(message));
+      [this, key](const status& why) { break_off(key, why); }, operate_atom_v, client_, link_number{key.number},
+      std::move(message));
 }
 
-void variable_client::acknowledge(server_link& server, std::uint64_t id, std::uint64_t batch, const status& problem,
-                                  outcome_batch answer) {
-  const auto shard = server.shards.find(id);
-  if (shard == server.shards.end()) return;
-  const auto sent = shard->second.unacknowledged.find(batch);
-  if (sent == shard->second.unacknowledged.end()) return;
-  const auto entries = std::move(sent->second);
-  shard->second.unacknowledged.erase(sent);
+void variable_client::acknowledge(const shard_key& key, std::uint64_t batch, outcome_batch answer) {
+  auto* const shard = in_state(key);
+  if (shard == nullptr) return;
+  const auto sent = shard->sent.extract(batch);
+  if (!sent) return;
+  shard->problem = {};
   std::optional<fiber_host::turn> together;
   if (fibers_ != nullptr) together.emplace(*fibers_);
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (!problem.ok())
-      finish(entries[i], {.ended = problem});
-    else if (i < answer.outcomes.size())
+  const auto& entries = sent.mapped();
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    if (i < answer.outcomes.size())
       finish(entries[i], std::move(answer.outcomes[i]));
     else
       finish(entries[i], {.ended = {status_code::internal, "a shard answered fewer operations than it was asked"}});
-  }
+}
+
+/// Puts what was sent and not acknowledged back, in order, before what is new.
+void variable_client::take_back(shard_link& shard) {
+  std::vector<entry> again;
+  for (auto& [_, entries] : std::exchange(shard.sent, {}))
+    std::move(entries.begin(), entries.end(), std::back_inserter(again));
+  std::move(shard.unsent.begin(), shard.unsent.end(), std::back_inserter(again));
+  shard.unsent = std::move(again);
 }
 
 // --- links ----------------------------------------------------------------------------------------------------------
 
-variable_client::server_link* variable_client::link_of(int index, std::uint64_t incarnation) {
+variable_client::server_link* variable_client::in_state(int index, link_number number) {
   const auto found = servers_.find(index);
-  return found != servers_.end() && found->second.record.incarnation == incarnation ? &found->second : nullptr;
+  return found != servers_.end() && found->second.number == number ? &found->second : nullptr;
 }
 
-void variable_client::dial(int index) {
-  auto& server = servers_[index];
-  if (server.dialling || server.handle || server.record.state != presence::present) return;
-  server.dialling = true;
-  const auto incarnation = server.record.incarnation;
-  const auto again = [this, index, incarnation](const status&) {
-    if (auto* link = link_of(index, incarnation)) {
-      link->dialling = false;
-      clock_.after(options_.dial_retry, [this, index] { dial(index); });
-    }
+variable_client::shard_link* variable_client::in_state(const shard_key& key) {
+  const auto server = servers_.find(key.server);
+  if (server == servers_.end()) return nullptr;
+  const auto found = server->second.shards.find(key.shard);
+  return found != server->second.shards.end() && found->second.number == key.number ? &found->second : nullptr;
+}
+
+void variable_client::enter(server_link& server, link_state next) {
+  if (server.at == link_state::ready) {
+    self_->demonitor(server.handle.address());
+    server.handle = nullptr;
+    for (const auto& [id, shard] : server.shards)
+      if (shard.at != link_state::idle) enter(server, id, link_state::idle);
+  }
+  server.at = next;
+  server.number = ++last_state_;
+  const auto index = server.record.task.index;
+  if (next == link_state::connecting) {
+    dial(server);
+  } else if (next == link_state::ready) {
+    server.problem = {};
+    self_->monitor(server.handle);
+    for (const auto& [id, shard] : server.shards) send(index, id);
+  } else if (next == link_state::pausing) {
+    clock_.after(options_.dial_retry, [this, index, number = server.number] {
+      if (auto* const again = in_state(index, number)) enter(*again, link_state::connecting);
+    });
+  }
+}
+
+void variable_client::enter(server_link& server, std::uint64_t id, link_state next) {
+  auto& shard = server.shards.at(id);
+  if (shard.at == link_state::ready) {
+    shard.handle = nullptr;
+    take_back(shard);
+  }
+  shard.at = next;
+  shard.number = ++last_state_;
+  if (next == link_state::connecting) {
+    find(server, id);
+  } else if (next == link_state::ready) {
+    send(server, id, shard);
+  } else if (next == link_state::pausing) {
+    clock_.after(options_.dial_retry, [this, key = shard_key{server.record.task.index, id, shard.number}] {
+      if (in_state(key) != nullptr) enter(servers_[key.server], key.shard, link_state::connecting);
+    });
+  }
+}
+
+void variable_client::break_off(const shard_key& key, const status& why) {
+  auto* const shard = in_state(key);
+  if (shard == nullptr) return;
+  shard->problem = why;
+  enter(servers_[key.server], key.shard, link_state::pausing);
+}
+
+void variable_client::dial(const server_link& server) {
+  const auto index = server.record.task.index;
+  const auto number = server.number;
+  const auto failed = [this, index, number](const status& why) {
+    auto* const dialled = in_state(index, number);
+    if (dialled == nullptr) return;
+    dialled->problem = why;
+    enter(*dialled, link_state::pausing);
   };
   const auto name = to_string(server.record.task);
   requests_.ask(
       dialer_, options_.dial_limit, "dialling " + name,
-      [this, index, incarnation, again, name](member_actor& member) {
+      [this, index, number, failed, name](member_actor& member) {
+        if (in_state(index, number) == nullptr) return;
         requests_.ask(
             member, options_.dial_limit, "asking for the variables of " + name,
-            [this, index, incarnation](parameter_server_actor& handle) {
-              if (auto* link = link_of(index, incarnation)) connected(index, *link, handle);
+            [this, index, number](parameter_server_actor& handle) {
+              auto* const dialled = in_state(index, number);
+              if (dialled == nullptr) return;
+              dialled->handle = handle;
+              enter(*dialled, link_state::ready);
             },
-            again, server_atom_v);
+            failed, server_atom_v);
       },
-      again, dial_atom_v, server.record.address.host, server.record.address.port);
+      failed, dial_atom_v, server.record.address.host, server.record.address.port);
 }
 
-void variable_client::connected(int index, server_link& server, const parameter_server_actor& handle) {
-  server.dialling = false;
-  server.handle = handle;
-  self_->monitor(handle);
-  for (const auto& [id, shard] : server.shards)
-    if (!shard.unsent.empty()) find(index, id);
-}
-
-void variable_client::find(int index, std::uint64_t id) {
-  auto& server = servers_[index];
-  auto& shard = server.shards[id];
-  if (shard.finding || !server.handle) return;
-  shard.finding = true;
-  const auto incarnation = server.record.incarnation;
-  const auto here = [this, index, incarnation, id]() -> shard_link* {
-    auto* link = link_of(index, incarnation);
-    const auto found = link == nullptr ? decltype(link->shards.begin()){} : link->shards.find(id);
-    return link == nullptr || found == link->shards.end() ? nullptr : &found->second;
-  };
+void variable_client::find(const server_link& server, std::uint64_t id) {
+  const shard_key key{server.record.task.index, id, server.shards.at(id).number};
   requests_.ask(
-      server.handle, options_.dial_limit, fmt::format("finding a variable on /job:ps/task:{}", index),
-      [this, here, index, id](shard_actor& handle) {
-        auto* found = here();
-        if (found == nullptr) return;
-        found->finding = false;
-        found->handle = handle;
-        send(index, id);
+      server.handle, options_.dial_limit, fmt::format("finding a variable on /job:ps/task:{}", key.server),
+      [this, key](shard_actor& handle) {
+        auto* const shard = in_state(key);
+        if (shard == nullptr) return;
+        shard->handle = handle;
+        enter(servers_[key.server], key.shard, link_state::ready);
       },
-      [this, here, index, incarnation](const status& why) {
-        auto* found = here();
-        if (found == nullptr) return;
-        found->finding = false;
-        if (why.code() == status_code::not_found) return fail(*found, why);
-        if (auto* link = link_of(index, incarnation)) disconnect(*link);
+      [this, key](const status& why) {
+        auto* const shard = in_state(key);
+        if (shard == nullptr) return;
+        auto& asked = servers_[key.server];
+        if (why.code() != status_code::not_found) {
+          asked.problem = why;
+          return enter(asked, link_state::pausing);
+        }
+        enter(asked, key.shard, link_state::idle);
+        fail(*shard, why);
       },
       find_atom_v, id);
-}
-
-/// The link broke: what was not acknowledged goes back, in order, to be sent again over the next one.
-void variable_client::disconnect(server_link& server) {
-  if (!server.handle) return;
-  self_->demonitor(server.handle.address());
-  server.handle = nullptr;
-  for (auto& [_, shard] : server.shards) {
-    shard.handle = nullptr;
-    shard.finding = false;
-    if (shard.unacknowledged.empty()) continue;
-    std::vector<entry> again;
-    for (auto& [number, entries] : shard.unacknowledged)
-      std::move(entries.begin(), entries.end(), std::back_inserter(again));
-    std::move(shard.unsent.begin(), shard.unsent.end(), std::back_inserter(again));
-    shard.unacknowledged.clear();
-    shard.unsent = std::move(again);
-    shard.retry = true;
-  }
-  clock_.after(options_.dial_retry, [this, index = server.record.task.index] { dial(index); });
 }
 
 bool variable_client::down(const caf::actor_addr& who, const status& why) {
   for (auto& [_, server] : servers_) {
     if (!server.handle || server.handle.address() != who) continue;
     requests_.lost(who, why);
-    disconnect(server);
+    server.problem = why;
+    enter(server, link_state::pausing);
     return true;
   }
   return false;
 }
 
 void variable_client::take_view(const cluster_view& view) {
-  for (const auto& record : view.members) {
-    if (record.task.job != "ps") continue;
-    auto& server = servers_[record.task.index];
-    const auto same = server.record.incarnation == record.incarnation && record.state == presence::present;
-    if (!same && server.record.incarnation != 0) {
-      disconnect(server);
-      fail(server, lost(record, server.record.incarnation));
-      server.dialling = false;
-    }
-    server.record = record;
-    if (!same) {
-      fail_others(server);
-      dial(record.task.index);
-    }
+  for (const auto& record : view.members)
+    if (record.task.job == "ps") take_record(record);
+}
+
+void variable_client::take_record(const member_record& record) {
+  auto& server = servers_[record.task.index];
+  const auto before = std::exchange(server.record, record).incarnation;
+  const auto present = record.state == presence::present;
+  if (!present || before != record.incarnation) {
+    if (server.at != link_state::idle) enter(server, link_state::idle);
+    if (before != 0) fail(server, lost(record, before));
+    fail_others(server);
   }
+  if (present && server.at == link_state::idle) enter(server, link_state::connecting);
 }
 
 void variable_client::fail(shard_link& shard, const status& why) {
-  auto open = std::exchange(shard.unsent, {});
-  for (auto& [_, entries] : std::exchange(shard.unacknowledged, {}))
-    std::move(entries.begin(), entries.end(), std::back_inserter(open));
-  for (const auto& one : open) finish(one, {.ended = why});
+  take_back(shard);
+  for (const auto& open : std::exchange(shard.unsent, {})) finish(open, {.ended = why});
 }
 
 void variable_client::fail(server_link& server, const status& why) {
@@ -293,7 +330,9 @@ void variable_client::fail_others(server_link& server) {
       else
         finish(open, {.ended = std::move(why)});
     }
-    std::move(kept.begin(), kept.end(), std::back_inserter(shard.unsent));
+    // Before what the ends of others have submitted.
+    shard.unsent.insert(shard.unsent.begin(), std::make_move_iterator(kept.begin()),
+                        std::make_move_iterator(kept.end()));
   }
 }
 

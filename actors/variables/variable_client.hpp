@@ -3,12 +3,49 @@
 // Operations that an actor's fibers start in one turn leave together: one message per shard and turn, so that many
 // small operations cost few messages. Each group of operations ends as a whole: all outcomes, or its deadline.
 //
-// A link to a server that breaks is dialled again and what was not acknowledged is sent again; the shard recognises
-// what it has applied (V-1). That goes on until the operation's deadline, or until the view says that the server is
-// lost or is another incarnation, which no longer holds the variable: then everything for it fails with `unavailable`.
+// There is a link to each server, and over it one to each shard in use. Both are the same machine:
 //
-//   server link:  UNKNOWN --view: present--> DIALLING --server's handle--> READY --down--> DIALLING ...
-//                    ^------------ view: absent, or a new incarnation -------'
+//            wanted               answered
+//     IDLE ---------> CONNECTING ----------> READY
+//      ^                  |  ^                 |
+//      |           failed |  | dial_retry      | broken
+//      |                  v  |                 |
+//      |                 PAUSING <-------------/
+//      \__ not wanted any more (from each state)
+//
+//                      server link                               shard link
+//     wanted           the view says that it is present          its server is READY and operations are unsent
+//     CONNECTING       dials the process, asks for its server    asks the server for the shard
+//     failed           either does not answer in time            it does not answer in time: breaks the server's link
+//                                                                (there is no such shard: IDLE, its operations fail)
+//     broken           the server is down, a shard's failed      an error or no answer in time, or one that can't be
+//                                                                fetched
+//     not wanted       absent, or another incarnation: all       the server's link leaves READY
+//                      operations fail with `unavailable`
+//
+//     operation:  UNSENT --its shard READY--> SENT --answered--> ended (its deadline ends it in any state)
+//                    ^___ the link leaves READY _|
+//
+// `enter` is the only place where a link changes its state. Each state that is entered has a number, higher than all
+// before; answers and timers carry the number of the state that they were started in and do nothing if it is over.
+//
+// V-1 Operations on one shard are applied in one order, each exactly once for an acknowledged request; those of one
+// client in the order of their submission.
+//   The client's half:
+//   - An operation has a number, higher than those of all earlier ones, and keeps it when it is sent again.
+//   - Each READY state of a shard link has a number, which goes with each batch. Over a new one goes first, in its
+//     order, what was sent and not acknowledged, then what is new.
+//   - A batch says which numbers are still open: nothing below is sent again, as it is acknowledged or its deadline is
+//     over.
+//   - Only an answer that is there as a whole, to a batch of the present link, acknowledges. Everything else breaks the
+//     link, and an operation that was tried and not acknowledged was applied once or not at all.
+//   The shard's half (parameter_server.cpp):
+//   - It knows clients by the random number of each, wherever they are. Batches of one link are applied in the order of
+//     their sending, however late their tensors arrive (inbox.hpp). A batch that can't be fetched breaks its link: what
+//     comes after it on this link is refused.
+//   - The first batch of a newer link ends the older: what waits there is refused, and what still comes over it, too.
+//   - It remembers the outcomes of changes that are open, by number, and answers from there what comes again. A change
+//     that it has no room to remember is refused, not applied.
 //
 // Belongs to one actor; see client.hpp for threads that are no actors.
 #pragma once
@@ -106,33 +143,52 @@ class variable_client {
     std::size_t index = 0;
     std::uint64_t sequence = 0;
   };
-  struct shard_link {
-    shard_actor handle;
-    bool finding = false;
-    bool retry = false;
-    std::vector<entry> unsent;
-    /// Sent and not acknowledged, in order: batch number to entries.
-    std::map<std::uint64_t, std::vector<entry>> unacknowledged;
+  enum class link_state : std::uint8_t { idle, connecting, ready, pausing };
+  struct link_machine {
+    link_state at = link_state::idle;
+    /// Of the state.
+    link_number number = 0;
+    /// What failed last, for the operations whose deadline passes.
+    status problem;
   };
-  struct server_link {
+  struct shard_link : link_machine {
+    shard_actor handle;
+    std::vector<entry> unsent;
+    /// In order: batch number to entries.
+    std::map<std::uint64_t, std::vector<entry>> sent;
+  };
+  struct server_link : link_machine {
     member_record record;
     parameter_server_actor handle;
-    bool dialling = false;
     std::map<std::uint64_t, shard_link> shards;
   };
+  /// Finds a shard link again.
+  struct shard_key {
+    int server = 0;
+    std::uint64_t shard = 0;
+    /// Of the state that the link must still be in.
+    link_number number = 0;
+  };
 
+  void enter(server_link& server, link_state next);
+  void enter(server_link& server, std::uint64_t id, link_state next);
+  server_link* in_state(int index, link_number number);
+  shard_link* in_state(const shard_key& key);
+  void break_off(const shard_key& key, const status& why);
+  status too_late(const operation_group& group, const shard_address& where) const;
+
+  void dial(const server_link& server);
+  void find(const server_link& server, std::uint64_t id);
+  void send(int index, std::uint64_t id);
+  void send(const server_link& server, std::uint64_t id, shard_link& shard);
+  void acknowledge(const shard_key& key, std::uint64_t batch, outcome_batch answer);
+  void take_back(shard_link& shard);
+
+  void take_record(const member_record& record);
   void fail(server_link& server, const status& why);
   void fail(shard_link& shard, const status& why);
   void fail_others(server_link& server);
   void finish(const entry& which, operation_outcome outcome);
-  void send(int index, std::uint64_t id);
-  void acknowledge(server_link& server, std::uint64_t id, std::uint64_t batch, const status& problem,
-                   outcome_batch answer);
-  server_link* link_of(int index, std::uint64_t incarnation);
-  void dial(int index);
-  void connected(int index, server_link& server, const parameter_server_actor& handle);
-  void find(int index, std::uint64_t id);
-  void disconnect(server_link& server);
 
   caf::scheduled_actor* self_;
   timers& clock_;
@@ -140,9 +196,10 @@ class variable_client {
   dialer_actor dialer_;
   variable_client_options options_;
   fiber_host* fibers_;
-  std::uint64_t client_;
+  client_id client_;
   std::uint64_t last_sequence_ = 0;
   std::uint64_t last_batch_ = 0;
+  link_number last_state_ = 0;
   std::map<int, server_link> servers_;
   std::vector<std::pair<int, std::uint64_t>> dirty_;
 };

@@ -3,6 +3,7 @@
 #include <troupe/runtime/replicas/replica_group.hpp>
 #include <troupe/runtime/system_config.hpp>
 
+#include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
 #include <algorithm>
@@ -74,6 +75,8 @@ void replica_group::spawn(caf::actor_system& system) {
 }
 
 replica_group::~replica_group() {
+  // The system counts this thread among its actors and does not end under its hands.
+  const caf::scoped_actor present{*system_};
   abort_communicators({status_code::cancelled, "the strategy was destroyed"});
   barrier_ = nullptr;
   stop_actors(std::move(actors_), stop_limit);

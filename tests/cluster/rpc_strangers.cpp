@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(actors_that_send_wrong_messages_or_speak_another_version_ar
   const caf::scoped_actor self{system};
   for (auto i = 0; i < 100; ++i) {
     self->send(anything, std::string{"what is this?"}, i);
-    self->send(anything, run_atom_v, std::uint64_t{1}, wire<call_orders>{});
+    self->send(anything, run_atom_v, std::uint64_t{1}, std::uint64_t{1}, wire<call_orders>{});
     self->send(anything, dismiss_atom_v, static_cast<std::uint64_t>(i));
   }
   const auto newcomer = system.spawn(idle_client);

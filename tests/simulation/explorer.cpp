@@ -40,7 +40,7 @@ struct course {
     result.cluster.coordinator.windows.slots = static_cast<std::uint32_t>(1 + draw(8));
     // Closures should end by their own fault only.
     result.cluster.coordinator.lost_workers_max = 1'000'000;
-    result.cluster.coordinator.bulk_limit = 5s;
+    result.cluster.coordinator.inbox.bulk_limit = 5s;
     workers = result.size.workers;
     servers = result.size.servers;
     return result;

@@ -500,7 +500,7 @@ struct heard_orders {
 };
 
 executor_actor::behavior_type listening_executor(executor_actor::pointer, std::shared_ptr<heard_orders> heard) {
-  return {[=](run_atom, std::uint64_t, wire<call_orders>& orders) {
+  return {[=](run_atom, std::uint64_t, std::uint64_t, wire<call_orders>& orders) {
             ++heard->messages;
             BOOST_REQUIRE(orders.open().ok());
             for (const auto& each : orders->calls) heard->calls.push_back(each.id);
@@ -867,10 +867,11 @@ BOOST_AUTO_TEST_CASE(a_thousand_answers_leave_in_a_few_messages_however_the_call
     *messages = 0;
     *answered = 0;
     for (auto next = 1; next <= 1000;) {
-      call_orders orders{9, {}};
+      call_orders orders;
       for (auto i = 0; i < calls_per_message; ++i, ++next)
         orders.calls.push_back({static_cast<std::uint64_t>(next), "add", 0, -1, {next, 1}});
-      caf::send_as(sink, server.executors.front(), run_atom_v, std::uint64_t{0}, wire<call_orders>{std::move(orders)});
+      caf::send_as(sink, server.executors.front(), run_atom_v, std::uint64_t{9}, std::uint64_t{0},
+                   wire<call_orders>{std::move(orders)});
     }
     world.run();
     BOOST_TEST(*answered == 1000u);

@@ -18,25 +18,23 @@ struct stand_in_state {
   /// No aggregate, which CAF would construct from the actor's pointer.
   stand_in_state() = default;
   outcome_sink coordinator;
-  session_terms terms;
 };
 
 /// A worker that ends every closure at once.
 worker_actor::behavior_type stand_in(worker_actor::stateful_pointer<stand_in_state> self) {
   return {
-      [self](admit_atom, const outcome_sink& coordinator, wire<session_terms>& terms) -> caf::result<caf::ok_atom> {
+      [self](admit_atom, const outcome_sink& coordinator, wire<session_terms>&) -> caf::result<caf::ok_atom> {
         self->state.coordinator = coordinator;
-        self->state.terms = *terms;
         return caf::ok_atom_v;
       },
       [](dismiss_atom, session_id) {},
-      [self](run_atom, wire<run_orders>& message) {
-        run_outcomes outcomes{.session = self->state.terms.session, .worker = self->state.terms.worker};
+      [self](run_atom, session_id session, wire<run_orders>& message) {
+        run_outcomes outcomes;
         outcomes.outcomes.reserve(message->orders.size());
         for (const auto& order : message->orders) outcomes.outcomes.push_back({.id = order.id});
-        self->send(self->state.coordinator, outcome_atom_v, wire<run_outcomes>{std::move(outcomes)});
+        self->send(self->state.coordinator, outcome_atom_v, session, wire<run_outcomes>{std::move(outcomes)});
       },
-      [](cancel_atom, wire<cancel_orders>&) {},
+      [](cancel_atom, session_id, wire<cancel_orders>&) {},
       [](view_atom, wire<cluster_view>&) {},
   };
 }

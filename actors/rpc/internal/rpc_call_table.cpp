@@ -92,7 +92,7 @@ call_order call_table::order_of(call& what) const {
 /// Calls with tensors beside the message go alone, so that the server can answer them when those don't arrive.
 void call_table::send(const executor_actor& to, std::uint64_t session, std::vector<call_ptr> calls) {
   const auto alone = calls.size() == 1 ? calls.front()->id : 0;
-  call_orders orders{session, {}};
+  call_orders orders;
   orders.calls.reserve(calls.size());
   for (const auto& each : calls) orders.calls.push_back(order_of(*each));
   wire<call_orders> message{std::move(orders)};
@@ -105,7 +105,7 @@ void call_table::send(const executor_actor& to, std::uint64_t session, std::vect
       return;
     }
   }
-  caf::send_as(options_.inbox, to, run_atom_v, std::uint64_t{alone}, std::move(message));
+  caf::send_as(options_.inbox, to, run_atom_v, session, std::uint64_t{alone}, std::move(message));
 }
 
 void call_table::flush() {

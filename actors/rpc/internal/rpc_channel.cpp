@@ -15,20 +15,20 @@ namespace {
 constexpr auto bulk_limit = std::chrono::minutes{10};
 
 void take_reply(const std::shared_ptr<call_table>& calls, std::uint64_t alone, wire<call_replies>& message) {
-  if (const auto problem = message.open(); !problem.ok()) return calls->fail(alone, problem);
+  if (const auto problem = message.open(); !problem.ok())
+    return calls->fail(alone, problem.wrap("the answer did not arrive whole"));
   calls->take_replies(message.take());
 }
 
-/// Handles answers in the thread that brings them: one turn less than an actor needs.
+/// Handles answers in the thread that brings them: one turn less than an actor needs. An answer with tensors is
+/// alone in its message, so nothing depends on which comes first.
 void take_message(const std::shared_ptr<call_table>& calls, caf::type_erased_tuple& content) {
   if (!content.match_elements<outcome_atom, std::uint64_t, wire<call_replies>>()) return;
   const auto alone = content.get_as<std::uint64_t>(1);
   auto message = content.get_as<wire<call_replies>>(2);
   if (!message.waits_for_bulk()) return take_reply(calls, alone, message);
-  fetch_attachments(message.arrival(), bulk_limit, [calls, alone, message](const status& ended) mutable {
-    if (!ended.ok()) return calls->fail(alone, ended.wrap("the tensors of the answer did not arrive"));
-    take_reply(calls, alone, message);
-  });
+  fetch_attachments(message.arrival(), bulk_limit,
+                    [calls, alone, message]() mutable { take_reply(calls, alone, message); });
 }
 
 caf::actor_companion* companion_of(const reply_sink& inbox) {

@@ -39,6 +39,7 @@ status check_size(const std::string& method, const char* what, const T& data, co
 executor_actor::behavior_type executor_state::make_behavior(executor_options options) {
   options_ = std::move(options);
   awake_ = std::make_unique<keep_awake>(self_, options_.awake_limit);
+  arriving_.emplace(self_, options_.inbox);
   fibers_ = std::make_unique<fiber_host>(clock_, options_.fibers);
   fibers_->at_turn_end([this] {
     start_some();
@@ -46,15 +47,15 @@ executor_actor::behavior_type executor_state::make_behavior(executor_options opt
     look_out();
   });
   return {
-      [this](run_atom, std::uint64_t alone, wire<call_orders>& message) {
+      [this](run_atom, std::uint64_t session, std::uint64_t alone, wire<call_orders>& message) {
         const auto sink = caf::actor_cast<reply_sink>(self_->current_sender());
         if (!sink) return;
-        when_local(self_, message, options_.bulk_limit,
-                   [this, sink, alone](wire<call_orders>& arrived, const status& problem) {
-                     const fiber_host::turn scope{*fibers_};
-                     if (problem.ok()) return take_orders(sink, arrived.take());
-                     replies_.add(0, sink, {alone, problem.wrap("a call that did not arrive whole"), {}});
-                   });
+        arriving_->take({session, alone}, message,
+                        [this, session, alone, sink](wire<call_orders>& arrived, const status& problem) {
+                          const fiber_host::turn scope{*fibers_};
+                          if (problem.ok()) return take_orders(session, sink, arrived.take());
+                          replies_.add(session, sink, {alone, problem.wrap("the call did not arrive whole"), {}});
+                        });
       },
       [this](cancel_atom, wire<call_cancellations>& message) {
         const fiber_host::turn scope{*fibers_};
@@ -92,11 +93,11 @@ executor_state::~executor_state() {
 
 // --- taking calls ---------------------------------------------------------------------------------------------------
 
-void executor_state::take_orders(const reply_sink& sink, call_orders orders) {
+void executor_state::take_orders(std::uint64_t session, const reply_sink& sink, call_orders orders) {
   for (auto& order : orders.calls) {
     auto arrived = std::make_shared<incoming_call>();
-    arrived->client = orders.session;
-    arrived->reply = [this, session = orders.session, sink, id = order.id](const status& ended, datum result) {
+    arrived->client = session;
+    arrived->reply = [this, session, sink, id = order.id](const status& ended, datum result) {
       // In the end of this actor nothing leaves any more.
       if (fibers_) replies_.add(session, sink, {id, ended, std::move(result)});
     };
@@ -181,11 +182,14 @@ void executor_state::run(std::uint64_t number) {
 // --- ends -----------------------------------------------------------------------------------------------------------
 
 void executor_state::cancel(const call_key& which, const status& why) {
+  arriving_->end(which, why);
   const auto found = numbers_.find(which);
   if (found != numbers_.end()) end_early(found->second, why);
 }
 
 void executor_state::cancel_client(std::uint64_t client, const status& why) {
+  arriving_->end_from(
+      {client, 0}, [client](const call_key& which) { return which.first == client; }, why);
   std::vector<std::uint64_t> calls;
   for (auto next = numbers_.lower_bound({client, 0}); next != numbers_.end() && next->first.first == client; ++next)
     calls.push_back(next->second);
@@ -215,6 +219,7 @@ void executor_state::end(std::uint64_t number, const status& ended, datum result
 
 void executor_state::stop(const status& why) {
   stopped_ = why;
+  arriving_->end_all(why);
   std::vector<std::uint64_t> calls;
   for (const auto& [number, ignored] : open_) calls.push_back(number);
   for (const auto number : calls) end_early(number, why);

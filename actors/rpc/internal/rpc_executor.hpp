@@ -1,7 +1,7 @@
 // Runs the methods of a server as fibers of one actor, many at once.
 //
-//   call: WAITING --a place is free--> RUNNING --returns, throws--> answered
-//              \-- deadline, cancellation, its client is gone, the server stops --/
+//   call: ARRIVING --its tensors are there--> WAITING --a place is free--> RUNNING --returns, throws--> answered
+//            \__________________________________\_ deadline, cancellation, its client is gone, the server stops _/
 //
 // A method that waits (for a variable, a remote value, another call) lets others run. Methods of one executor never run
 // at the same time on two threads; a server with several executors runs them on as many threads. The actor is spawned
@@ -17,6 +17,7 @@
 #include <troupe/actors/rpc/internal/rpc_admission.hpp>
 #include <troupe/actors/rpc/internal/rpc_reply_batches.hpp>
 #include <troupe/actors/rpc/rpc_messages.hpp>
+#include <troupe/actors/values/inbox.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -24,6 +25,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -40,8 +42,7 @@ struct executor_options {
   /// When the last call came within this time, the thread looks out for the next one as long, instead of sleeping: one
   /// call after the other is answered without waking a thread.
   duration awake_limit = std::chrono::microseconds{500};
-  /// How long tensors of a call may take to arrive.
-  duration bulk_limit = std::chrono::seconds{60};
+  inbox_limits inbox;
 };
 
 class executor_state {
@@ -63,7 +64,7 @@ class executor_state {
     bool running = false;
   };
 
-  void take_orders(const reply_sink& sink, call_orders orders);
+  void take_orders(std::uint64_t session, const reply_sink& sink, call_orders orders);
   void take(incoming_call_ptr arrived);
   status admit(const incoming_call& arrived);
   void start_some();
@@ -82,6 +83,8 @@ class executor_state {
   /// Why nothing is taken any more.
   status stopped_;
   std::uint64_t last_number_ = 0;
+  /// Calls whose tensors are under way.
+  std::optional<inbox<call_key>> arriving_;
   std::unordered_map<std::uint64_t, open_call> open_;
   std::map<call_key, std::uint64_t> numbers_;
   std::deque<std::uint64_t> waiting_;

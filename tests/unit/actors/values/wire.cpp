@@ -1,4 +1,4 @@
-#include "wire_frames.hpp"
+#include "support/wire_frames.hpp"
 
 #include <troupe/actors/values/value.hpp>
 

@@ -1,10 +1,8 @@
+#include "support/held_transport.hpp"
 #include "support/simulated_world.hpp"
-#include "wire_frames.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include <cstring>
-#include <map>
 #include <thread>
 #include <vector>
 
@@ -19,43 +17,6 @@ struct pair_of_tensors {
   tensor first;
   tensor second;
   int number = 0;
-};
-
-/// Keeps offers and lets the test end each fetch.
-class held_transport : public bulk_transport {
- public:
-  struct fetch_order {
-    bulk_ticket ticket;
-    std::span<std::byte> destination;
-    duration limit;
-    std::function<void(status)> done;
-  };
-
-  bulk_ticket offer(buffer content, duration lifetime) override {
-    lifetimes.push_back(lifetime);
-    offers.emplace(++last_number_, content);
-    return {"here:1", last_number_, content.size_bytes()};
-  }
-  void fetch(const bulk_ticket& ticket, std::span<std::byte> destination, duration limit,
-             std::function<void(status)> done) override {
-    fetches.push_back({ticket, destination, limit, std::move(done)});
-  }
-
-  void complete(std::size_t index) {
-    const auto fetched = std::move(fetches.at(index));
-    const auto content = offers.extract(fetched.ticket.number).mapped();
-    BOOST_REQUIRE(fetched.destination.size() == content.size_bytes());
-    std::memcpy(fetched.destination.data(), content.data(), content.size_bytes());
-    fetched.done({});
-  }
-  void fail(std::size_t index, const status& why) { std::exchange(fetches.at(index).done, {})(why); }
-
-  std::map<std::uint64_t, buffer> offers;
-  std::vector<duration> lifetimes;
-  std::vector<fetch_order> fetches;
-
- private:
-  std::uint64_t last_number_ = 0;
 };
 
 struct idle_state {
@@ -223,6 +184,20 @@ BOOST_AUTO_TEST_CASE(of_a_frame_that_is_cut_is_never_fetched) {
   BOOST_TEST((seen.problem.code() == status_code::data_loss));
 }
 
+// W-2
+BOOST_AUTO_TEST_CASE(that_has_not_arrived_is_not_opened) {
+  const auto transport = install();
+  auto message = arrival_of<pair_of_tensors>(large_frame());
+  BOOST_TEST((message.open().code() == status_code::internal));
+  receiver actor{*this};
+  actor.act([&] { when_local(actor.pointer(), message, 5s, [&](wire<pair_of_tensors>&, const status&) {}); });
+  BOOST_TEST(message.waits_for_bulk());
+  BOOST_TEST((message.open().code() == status_code::internal));
+  transport->complete(0);
+  transport->complete(1);
+  BOOST_TEST(message.open().ok());
+}
+
 BOOST_AUTO_TEST_CASE(that_has_not_arrived_is_not_passed_on) {
   install();
   auto waiting = arrival_of<pair_of_tensors>(large_frame());
@@ -245,10 +220,9 @@ BOOST_AUTO_TEST_CASE(needs_no_transport_for_a_small_message) {
 BOOST_AUTO_TEST_CASE(is_not_needed_to_end_a_fetch_of_nothing) {
   install();
   auto ended = 0;
-  fetch_attachments(std::make_shared<wire_arrival>(), 1s, [&](const status& outcome) {
-    BOOST_TEST(outcome.render() == "ok");
-    ++ended;
-  });
+  const auto arrival = std::make_shared<wire_arrival>();
+  fetch_attachments(arrival, 1s, [&] { ++ended; });
+  BOOST_TEST(arrival->problem.ok());
   BOOST_TEST(ended == 1);
 }
 

@@ -1,4 +1,5 @@
-// How operations of many fibers share messages.
+// How operations of many fibers share messages, and the client's half of V-1: what it sends again, and how.
+#include "support/held_transport.hpp"
 #include "support/simulated_world.hpp"
 
 #include <troupe/actors/fibers/fiber.hpp>
@@ -7,7 +8,11 @@
 #include <boost/test/unit_test.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include <deque>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(variable_client_suite)
@@ -23,7 +28,7 @@ constexpr shard_address only_shard{.server = 0, .incarnation = incarnation, .sha
 using batch_sizes = std::vector<std::size_t>;
 
 shard_actor::behavior_type counting_shard(std::shared_ptr<batch_sizes> sizes) {
-  return {[sizes](operate_atom, wire<operation_batch>& batch) {
+  return {[sizes](operate_atom, client_id, link_number, wire<operation_batch>& batch) {
     sizes->push_back(batch->operations.size());
     return wire<outcome_batch>{outcome_batch{std::vector<operation_outcome>(batch->operations.size())}};
   }};
@@ -93,6 +98,210 @@ BOOST_AUTO_TEST_CASE(what_fibers_ask_after_a_common_answer_leaves_in_one_message
   });
   BOOST_TEST(client->fibers->active() == 0);
   BOOST_TEST(*sizes == (batch_sizes{3, 3, 3}), boost::test_tools::per_element());
+}
+
+namespace {
+
+/// What a scripted shard was asked, and what it answers: the next script, or "ok" when there is none left.
+struct shard_log {
+  struct message {
+    client_id client = 0;
+    link_number link = 0;
+    std::uint64_t first_open = 0;
+    std::vector<std::uint64_t> sequences;
+  };
+  using script = std::function<caf::result<wire<outcome_batch>>(const operation_batch&)>;
+
+  std::vector<message> messages;
+  std::deque<script> scripts;
+  int found = 0;
+  int dialled = 0;
+};
+
+wire<outcome_batch> fine(const operation_batch& batch) {
+  return outcome_batch{std::vector<operation_outcome>(batch.operations.size())};
+}
+
+shard_actor::behavior_type scripted_shard(std::shared_ptr<shard_log> log) {
+  return {[log](operate_atom, client_id client, link_number link,
+                wire<operation_batch>& batch) -> caf::result<wire<outcome_batch>> {
+    auto& seen = log->messages.emplace_back(shard_log::message{client, link, batch->first_open, {}});
+    for (const auto& each : batch->operations) seen.sequences.push_back(each.sequence);
+    if (log->scripts.empty()) return fine(*batch);
+    const auto script = std::move(log->scripts.front());
+    log->scripts.pop_front();
+    return script(*batch);
+  }};
+}
+
+/// A client of one server with one shard, whose operations end in `ended`, in the order of their ends.
+struct linked_client : simulated_world {
+  struct actor_state {
+    explicit actor_state(caf::event_based_actor* self) : clock(self) {}
+    timers clock;
+    std::optional<variable_client> operations;
+  };
+
+  linked_client() {
+    client.act([this] {
+      client->operations.emplace(client.pointer(), client->clock, dialer, variable_client_options{});
+      client.pointer()->set_down_handler([this](caf::down_msg& down) {
+        client->operations->down(down.source, {status_code::unavailable, "down"});
+      });
+    });
+    view(incarnation, presence::present);
+  }
+
+  void view(std::uint64_t lives, presence state) {
+    client.act([&] {
+      client->operations->take_view(
+          {.epoch = 1, .members = {{.task = {"ps", 0}, .incarnation = lives, .state = state}}});
+      client->operations->flush();
+    });
+  }
+  /// Several in one group share a message.
+  void add(const std::string& name, int count = 1, duration limit = std::chrono::seconds{10}) {
+    client.act([&] {
+      const shard_request wanted{only_shard, {.kind = operation_kind::assign_add}};
+      auto group = std::make_shared<operation_group>(std::vector<shard_request>(count, wanted), limit);
+      group->done = [this, name, weak = std::weak_ptr{group}] {
+        const auto& why = weak.lock()->outcomes.front().ended;
+        ended.push_back(why.ok() ? name : name + ": " + why.render());
+      };
+      client->operations->submit(group);
+      client->operations->flush();
+    });
+  }
+  void check(const std::vector<std::string>& expected) const {
+    BOOST_TEST(ended == expected, boost::test_tools::per_element());
+  }
+  const shard_log::message& message(std::size_t index) const { return log->messages.at(index); }
+
+  installed_transport transport;
+  std::shared_ptr<shard_log> log = std::make_shared<shard_log>();
+  std::vector<std::string> ended;
+  shard_actor shard = spawn(scripted_shard, log);
+  parameter_server_actor server = spawn([this]() -> parameter_server_actor::behavior_type {
+    return {[](create_atom, wire<shard_order>&) { return std::uint64_t{1}; },
+            [this](find_atom, std::uint64_t number) -> caf::result<shard_actor> {
+              ++log->found;
+              if (number != 1) return make_error(status{status_code::not_found, "there is no such shard"});
+              return shard;
+            }};
+  });
+  member_actor door = spawn(door_of, server);
+  dialer_actor dialer = spawn([this]() -> dialer_actor::behavior_type {
+    return {[this](dial_atom, const std::string&, std::uint16_t) {
+      ++log->dialled;
+      return door;
+    }};
+  });
+  simulated_actor<actor_state> client{*this};
+};
+
+using sequences = std::vector<std::uint64_t>;
+
+shard_log::script broken() {
+  return [](const operation_batch&) -> caf::result<wire<outcome_batch>> {
+    return make_error(status{status_code::unavailable, "the batch did not arrive"});
+  };
+}
+
+/// The answer is there only when the test completes its fetch.
+shard_log::script late_answer() {
+  return [](const operation_batch&) -> caf::result<wire<outcome_batch>> {
+    outcome_batch answer;
+    answer.outcomes.push_back({.content = large_tensor()});
+    return from_elsewhere(std::move(answer));
+  };
+}
+
+}  // namespace
+
+// V-1
+BOOST_FIXTURE_TEST_CASE(what_was_not_acknowledged_is_sent_again_first_and_under_its_number, linked_client) {
+  add("first");
+  log->scripts.push_back(broken());
+  add("second", 2);
+  add("third");
+  check({"first"});
+  advance(std::chrono::seconds{1});
+  check({"first", "second", "third"});
+  BOOST_REQUIRE(log->messages.size() == 3u);
+  BOOST_TEST(message(0).sequences == (sequences{1}), boost::test_tools::per_element());
+  BOOST_TEST(message(1).sequences == (sequences{2, 3}), boost::test_tools::per_element());
+  BOOST_TEST(message(2).sequences == (sequences{2, 3, 4}), boost::test_tools::per_element());
+  BOOST_TEST(message(0).link == message(1).link);
+  BOOST_TEST(message(1).link < message(2).link);
+  BOOST_TEST(message(1).client == message(2).client);
+  BOOST_TEST(message(2).first_open == 2u);
+  BOOST_TEST(log->dialled == 1);  // only the shard's link broke
+}
+
+// V-1
+BOOST_FIXTURE_TEST_CASE(a_batch_says_which_numbers_are_still_open, linked_client) {
+  log->scripts.push_back(late_answer());
+  add("first");
+  add("second");
+  add("third");
+  check({"second", "third"});
+  for (const auto& each : log->messages) BOOST_TEST(each.first_open == 1u);
+  transport->complete(0);
+  run();
+  add("fourth");
+  BOOST_TEST(log->messages.back().first_open == 4u);
+}
+
+// V-1
+BOOST_FIXTURE_TEST_CASE(an_answer_that_cannot_be_fetched_breaks_the_link_and_is_asked_for_again, linked_client) {
+  log->scripts.push_back(late_answer());
+  add("first");
+  transport->fail(0, {status_code::unavailable, "too many connections"});
+  run();
+  check({});
+  advance(std::chrono::seconds{1});
+  check({"first"});
+  BOOST_TEST(message(1).sequences == (sequences{1}), boost::test_tools::per_element());
+  BOOST_TEST(message(0).link < message(1).link);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_operation_whose_deadline_passes_says_what_failed_last, linked_client) {
+  for (auto i = 0; i < 100; ++i) log->scripts.push_back(broken());
+  add("first", 1, std::chrono::seconds{1});
+  advance(std::chrono::seconds{2});
+  BOOST_REQUIRE(ended.size() == 1u);
+  BOOST_TEST(ended[0].find("did not end within 1000 ms") != std::string::npos);
+  BOOST_TEST(ended[0].find("the batch did not arrive") != std::string::npos);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_link_to_a_server_that_is_down_is_dialled_again_until_the_view_says_that_it_is_lost,
+                        linked_client) {
+  add("first");
+  caf::anon_send_exit(server, caf::exit_reason::kill);
+  run();
+  add("second");
+  advance(std::chrono::seconds{5});
+  BOOST_TEST(log->dialled > 1);
+  check({"first"});
+  view(incarnation, presence::absent);
+  BOOST_REQUIRE(ended.size() == 2u);
+  BOOST_TEST(ended[1].find("is lost with the variables it held") != std::string::npos);
+  const auto dialled = log->dialled;
+  advance(std::chrono::seconds{5});
+  BOOST_TEST(log->dialled == dialled);
+}
+
+BOOST_FIXTURE_TEST_CASE(another_incarnation_fails_what_was_meant_for_the_one_before_it, linked_client) {
+  log->scripts.push_back(late_answer());
+  add("first");
+  view(incarnation + 1, presence::present);
+  BOOST_REQUIRE(ended.size() == 1u);
+  BOOST_TEST(ended[0].find("was restarted and lost the variables it held") != std::string::npos);
+  transport->complete(0);
+  run();
+  add("second");
+  BOOST_REQUIRE(ended.size() == 2u);
+  BOOST_TEST(ended[1].find("was restarted") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,187 @@
+// What a worker makes of orders whose tensors arrive late.
+#include "support/held_transport.hpp"
+#include "support/simulated_world.hpp"
+
+#include <troupe/actors/closures/worker.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+using namespace std::chrono_literals;
+using namespace troupe;
+
+BOOST_AUTO_TEST_SUITE(worker_suite)
+
+namespace {
+
+/// Numbers of the closures that have begun to run.
+std::vector<int> started;
+
+int run_with(int number, const tensor&) {
+  started.push_back(number);
+  return number;
+}
+
+int run_with_resource(int number, const tensor& resource) {
+  started.push_back(number);
+  return number + static_cast<int>(resource.values<float>().front());
+}
+
+int wait_for_cancellation(int number) {
+  started.push_back(number);
+  const auto never_comes = wait_point::make();
+  never_comes->wait_until(never, "a cancellation");
+  return number;
+}
+
+template <auto Function, class... Args>
+closure_order order(closure_id id, Args... arguments) {
+  return {.id = id,
+          .function = function_registry::instance().id_of(registered<Function, Args...>()),
+          .arguments = value::of(std::tuple<Args...>{std::move(arguments)...})};
+}
+
+tensor keep(const tensor& content) { return content; }
+
+closure_order build(resource_id id, const tensor& content) {
+  auto result = order<keep, tensor>(0, content);
+  result.builds = id;
+  return result;
+}
+
+closure_order use(closure_id id, resource_id resource) {
+  auto result = order<run_with_resource, int, deferred<tensor>>(id, static_cast<int>(id), {.index = 0});
+  result.dependencies.push_back({.resource = resource, .content = {}});
+  return result;
+}
+
+/// A worker, and what its coordinator hears: "value", or why not, by closure.
+struct workplace : simulated_world {
+  workplace() {
+    started.clear();
+    admit(1);
+  }
+
+  void admit(session_id session) {
+    caf::anon_send(worker_handle, admit_atom_v, coordinator, wire<session_terms>{{session, 0, 8}});
+    run();
+  }
+  void run_orders_of(session_id session, std::vector<closure_order> orders) {
+    caf::anon_send(worker_handle, run_atom_v, session, from_elsewhere(run_orders{.orders = std::move(orders)}));
+    run();
+  }
+  void cancel(session_id session, std::vector<closure_id> closures, std::vector<resource_id> released = {}) {
+    caf::anon_send(worker_handle, cancel_atom_v, session,
+                   from_elsewhere(cancel_orders{.closures = std::move(closures),
+                                                .released = std::move(released),
+                                                .why = {status_code::cancelled, "not wanted"}}));
+    run();
+  }
+  void complete(std::size_t fetch) {
+    transport->complete(fetch);
+    run();
+  }
+  void check_started(const std::vector<int>& expected) const {
+    BOOST_TEST(started == expected, boost::test_tools::per_element());
+  }
+
+  installed_transport transport;
+  std::map<closure_id, std::string> outcomes;
+  std::map<session_id, std::string> ended_sessions;
+  outcome_sink coordinator = spawn([this]() -> outcome_sink::behavior_type {
+    return {[this](outcome_atom, session_id session, wire<run_outcomes>& message) {
+      if (!message->session_ended.ok()) ended_sessions[session] = message->session_ended.message();
+      for (const auto& each : message->outcomes)
+        outcomes[each.id] = each.ended.ok() ? std::to_string(*each.result.get<int>()) : each.ended.message();
+    }};
+  });
+  worker_actor worker_handle = spawn(worker, dialer_actor{}, worker_options{});
+};
+
+bool says(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+// C-4
+BOOST_FIXTURE_TEST_CASE(a_closure_finds_the_resource_that_was_ordered_before_it_however_late_it_arrives, workplace) {
+  run_orders_of(1, {build(7, large_tensor(5.0f))});
+  run_orders_of(1, {use(1, 7)});
+  check_started({});
+  complete(0);
+  BOOST_TEST(outcomes[1] == "6");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_closure_that_was_cancelled_before_its_tensors_came_is_never_run, workplace) {
+  run_orders_of(1, {order<run_with>(1, 1, large_tensor())});
+  cancel(1, {1});
+  BOOST_TEST(outcomes.empty());
+  complete(0);
+  check_started({});
+  BOOST_TEST(outcomes[1] == "not wanted");
+}
+
+BOOST_FIXTURE_TEST_CASE(what_runs_is_cancelled_at_once_although_others_are_still_under_way, workplace) {
+  run_orders_of(1, {order<wait_for_cancellation>(1, 1)});
+  run_orders_of(1, {order<run_with>(2, 2, large_tensor())});
+  cancel(1, {1, 2});
+  BOOST_TEST(says(outcomes[1], "not wanted"));
+  complete(0);
+  check_started({1});
+  BOOST_TEST(outcomes[2] == "not wanted");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_resource_that_was_released_before_it_came_is_not_kept, workplace) {
+  run_orders_of(1, {build(7, large_tensor())});
+  cancel(1, {}, {7});
+  complete(0);
+  run_orders_of(1, {use(1, 7)});
+  BOOST_TEST(says(outcomes[1], "it was released before this closure ran"));
+}
+
+BOOST_FIXTURE_TEST_CASE(orders_run_in_the_order_of_their_sending, workplace) {
+  run_orders_of(1, {order<run_with>(1, 1, large_tensor())});
+  run_orders_of(1, {order<run_with>(2, 2, tensor::of({1.0f}))});
+  run_orders_of(1, {order<run_with>(3, 3, large_tensor())});
+  complete(1);
+  check_started({});
+  complete(0);
+  check_started({1, 2, 3});
+}
+
+// M-2
+BOOST_FIXTURE_TEST_CASE(late_orders_of_an_earlier_session_are_not_run_in_the_next, workplace) {
+  run_orders_of(1, {order<run_with>(1, 1, large_tensor())});
+  admit(2);
+  run_orders_of(2, {order<run_with>(2, 2, tensor::of({1.0f}))});
+  check_started({2});
+  complete(0);
+  run_orders_of(1, {order<run_with>(3, 3, large_tensor())});
+  BOOST_TEST(transport->fetches.size() == 1u);  // refused before its tensors are fetched
+  check_started({2});
+}
+
+// M-2
+BOOST_FIXTURE_TEST_CASE(orders_of_an_earlier_session_that_are_lost_do_not_end_the_next, workplace) {
+  run_orders_of(1, {order<run_with>(1, 1, large_tensor())});
+  admit(2);
+  transport->fail(0, {status_code::unavailable, "the sender is gone"});
+  run();
+  BOOST_TEST(ended_sessions.empty());
+  run_orders_of(2, {order<run_with>(2, 2, tensor::of({1.0f}))});
+  BOOST_TEST(outcomes[2] == "2");
+}
+
+BOOST_FIXTURE_TEST_CASE(orders_that_are_lost_end_the_session_and_what_comes_after_them_is_not_run, workplace) {
+  run_orders_of(1, {order<run_with>(1, 1, large_tensor())});
+  run_orders_of(1, {order<run_with>(2, 2, tensor::of({1.0f}))});
+  transport->fail(0, {status_code::unavailable, "the sender is gone"});
+  run();
+  BOOST_TEST(says(ended_sessions[1], "orders that did not arrive"));
+  check_started({});
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,185 @@
+// The shard's half of V-1 (variable_client.hpp): one order, and nothing twice, whatever arrives late or again.
+#include "support/held_transport.hpp"
+#include "support/simulated_world.hpp"
+
+#include <troupe/actors/fibers/requests.hpp>
+#include <troupe/actors/variables/parameter_server.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using namespace troupe;
+
+BOOST_AUTO_TEST_SUITE(shard_suite)
+
+namespace {
+
+struct asker {
+  explicit asker(caf::event_based_actor* self) : clock(self), open(self, clock) {}
+  timers clock;
+  requests open;
+};
+
+/// One answer, as soon as it is there.
+struct answered {
+  bool there = false;
+  status problem;
+  std::vector<operation_outcome> outcomes;
+};
+
+float first_of(const tensor& content) { return content.values<float>().front(); }
+
+struct server_room : simulated_world {
+  explicit server_room(const parameter_server_options& options = {}) {
+    handle = spawn(shard, shard_order{.name = "w", .initial = large_tensor(0.0f)}, options);
+    run();
+  }
+
+  std::shared_ptr<answered> operate(client_id client, link_number link, operation_batch batch) {
+    auto result = std::make_shared<answered>();
+    auto message = from_elsewhere(std::move(batch));
+    actor.act([&] {
+      actor->open.ask(
+          handle, 1h, "an operation",
+          [result](wire<outcome_batch>& answer) {
+            result->there = true;
+            result->outcomes = answer->outcomes;
+          },
+          [result](const status& why) {
+            result->there = true;
+            result->problem = why;
+          },
+          operate_atom_v, client_id{client}, link_number{link}, message);
+    });
+    return result;
+  }
+  float content() {
+    const auto read = operate(99, 1, {.operations = {{.sequence = 1, .kind = operation_kind::read}}});
+    BOOST_REQUIRE(read->there);
+    return first_of(read->outcomes.at(0).content);
+  }
+  void complete(std::size_t fetch) {
+    transport->complete(fetch);
+    run();
+  }
+
+  installed_transport transport;
+  shard_actor handle;
+  simulated_actor<asker> actor{*this};
+};
+
+struct forgetful_room : server_room {
+  forgetful_room() : server_room({.remembered_changes_max = 2}) {}
+};
+
+/// Its operand is the size of the variable, so it arrives late.
+shard_operation late(std::uint64_t sequence, operation_kind kind, float content) {
+  return {.sequence = sequence, .kind = kind, .operand = large_tensor(content)};
+}
+
+tensor doubled(const tensor& content) { return tensor::full(content.get_shape(), 2 * first_of(content)); }
+
+/// Doubles the variable, without an operand.
+shard_operation twice(std::uint64_t sequence) {
+  return {.sequence = sequence,
+          .kind = operation_kind::call,
+          .function = function_registry::instance().id_of(registered<doubled, deferred<tensor>>()),
+          .arguments = value::of(std::tuple{deferred<tensor>{0}})};
+}
+
+operation_batch batch_of(shard_operation operation, std::uint64_t first_open = 1) {
+  operation_batch result{.first_open = first_open, .operations = {}};
+  result.operations.push_back(std::move(operation));
+  return result;
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(an_operation_does_not_overtake_an_earlier_one_of_its_client, server_room) {
+  const auto first = operate(1, 1, batch_of(late(1, operation_kind::assign, 3.0f)));
+  const auto second = operate(1, 1, batch_of(twice(2)));
+  BOOST_TEST(!second->there);
+  complete(0);
+  BOOST_TEST(first->there);
+  BOOST_TEST_REQUIRE(second->there);
+  BOOST_TEST(second->outcomes.at(0).ended.render() == "ok");
+  BOOST_TEST(content() == 6.0f);
+}
+
+BOOST_FIXTURE_TEST_CASE(clients_do_not_wait_for_each_other, server_room) {
+  const auto slow = operate(1, 1, batch_of(late(1, operation_kind::assign_add, 3.0f)));
+  const auto other = operate(2, 1, batch_of(twice(1)));
+  BOOST_TEST(other->there);
+  BOOST_TEST(!slow->there);
+  complete(0);
+  BOOST_TEST(content() == 3.0f);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_sent_again_over_a_new_link_ends_what_still_waits_on_the_old_one, server_room) {
+  const auto original = operate(1, 1, batch_of(late(1, operation_kind::assign_add, 3.0f)));
+  const auto again = operate(1, 2, batch_of(late(1, operation_kind::assign_add, 3.0f)));
+  BOOST_TEST(original->there);
+  BOOST_TEST((original->problem.code() == status_code::aborted));
+  complete(1);
+  BOOST_TEST(again->there);
+  complete(0);
+  BOOST_TEST(content() == 3.0f);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_comes_over_an_old_link_is_refused_without_a_fetch, server_room) {
+  operate(1, 2, batch_of(twice(1)));
+  const auto old = operate(1, 1, batch_of(late(2, operation_kind::assign, 3.0f)));
+  BOOST_TEST((old->problem.code() == status_code::aborted));
+  BOOST_TEST(transport->fetches.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_change_that_comes_again_is_answered_and_not_applied_again, server_room) {
+  operate(1, 1, batch_of(late(1, operation_kind::assign, 1.0f)));
+  complete(0);
+  for (link_number link = 2; link <= 4; ++link) {
+    const auto again = operate(1, link, batch_of(twice(2), 2));
+    BOOST_TEST_REQUIRE(again->there);
+    BOOST_TEST(again->outcomes.at(0).ended.ok());
+  }
+  BOOST_TEST(content() == 2.0f);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_batch_that_does_not_arrive_breaks_its_link_so_that_nothing_overtakes_it, server_room) {
+  const auto lost = operate(1, 1, batch_of(late(1, operation_kind::assign, 3.0f)));
+  const auto next = operate(1, 1, batch_of(twice(2)));
+  transport->fail(0, {status_code::unavailable, "the sender is gone"});
+  run();
+  BOOST_TEST((lost->problem.code() == status_code::unavailable));
+  BOOST_TEST((next->problem.code() == status_code::aborted));
+  operate(1, 2, batch_of(late(1, operation_kind::assign, 3.0f)));
+  operate(1, 2, batch_of(twice(2)));
+  complete(1);
+  BOOST_TEST(content() == 6.0f);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_change_that_cannot_be_remembered_is_refused_until_earlier_ones_are_acknowledged,
+                        forgetful_room) {
+  operate(1, 1, batch_of(late(1, operation_kind::assign, 1.0f)));
+  complete(0);
+  operate(1, 1, batch_of(twice(2)));
+  const auto refused = operate(1, 1, batch_of(twice(3)));
+  BOOST_TEST((refused->outcomes.at(0).ended.code() == status_code::resource_exhausted));
+  BOOST_TEST(content() == 2.0f);
+  operate(1, 1, batch_of(twice(4), 4));
+  BOOST_TEST(content() == 4.0f);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_end_of_a_shard_answers_what_waits, server_room) {
+  const auto waiting = operate(1, 1, batch_of(late(1, operation_kind::assign, 3.0f)));
+  caf::anon_send_exit(handle, caf::exit_reason::user_shutdown);
+  run();
+  BOOST_TEST_REQUIRE(waiting->there);
+  BOOST_TEST((waiting->problem.code() == status_code::cancelled));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
