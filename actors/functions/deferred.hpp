@@ -38,7 +38,7 @@ struct resolve_leaf {
   std::span<const value> dependencies;
 
   template <class T>
-  T operator()(const T& x) const {
+  const T& operator()(const T& x) const {
     return x;
   }
   template <class T>

@@ -298,6 +298,9 @@ tensor strategy_state::first(tensor value) {
 
 namespace {
 
+/// Sparse values are reduced and gathered on the host, wherever they are.
+constexpr auto host = "CPU:0";
+
 std::vector<indexed_slices> on_host(std::span<const indexed_slices> values) {
   std::vector<indexed_slices> copies;
   copies.reserve(values.size());
