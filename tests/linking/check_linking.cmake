@@ -33,7 +33,7 @@ run("${CMAKE_COMMAND}" -S "${PROGRAM_DIR}" -B "${WORK_DIR}/build" -G "${GENERATO
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
 set(program "${WORK_DIR}/build/closures")
 run(strip --strip-all -o "${program}_stripped" "${program}")
-set(expected_output "elsewhere: true" "results: 2 3 4 5 6 12 14 troupe 2")
+set(expected_output "elsewhere: true" "results: 2 3 4 5 6 12 14 10 11 troupe 2")
 if(FOLDED)
   list(APPEND expected_output "folded: true")
 endif()
