@@ -147,7 +147,9 @@ BOOST_AUTO_TEST_CASE(a_closure_whose_input_fails_fails_with_the_reason_and_never
     BOOST_TEST(contains(end_of(value).render(), "input"), end_of(value).render());
   }
   BOOST_TEST(end_of(innocent).ok());
-  // An input that has failed already.
+  // An input that has failed already; the error is raised first, since nothing is scheduled before that.
+  const auto raised = cluster.join();
+  BOOST_TEST_REQUIRE(cluster.run_until([&] { return raised.ended(); }, 1s));
   const auto after = schedule_next(cluster, broken);
   cluster.advance(1ms);
   BOOST_TEST(to_string(end_of(after).code()) == "out_of_range");

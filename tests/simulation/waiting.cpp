@@ -64,6 +64,8 @@ BOOST_FIXTURE_TEST_CASE(a_closure_sleeps_in_virtual_time_while_others_run, obser
   BOOST_TEST((cluster.now() - begin < 1100ms));
   // Its limit is an hour.
   BOOST_CHECK_THROW(cluster.fetch(late, 24h), deadline_exceeded_error);
+  const auto raised = cluster.join();
+  BOOST_TEST_REQUIRE(cluster.run_until([&] { return raised.ended(); }, 1s));
   const auto exact = cluster.schedule(schedule_options{.limit = 24h}, [] {
     const auto before = current_time();
     sleep_for(6h);

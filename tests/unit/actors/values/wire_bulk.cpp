@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(that_one_of_two_fetches_fails_for_is_a_problem_too) {
 
 // W-1
 BOOST_AUTO_TEST_CASE(that_is_announced_to_a_process_without_transport_is_a_problem) {
-  install();
+  const auto transport = install();
   const auto sent = large_frame();
   bulk_transport::install(nullptr);
   sight seen;
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(that_has_not_arrived_is_not_opened) {
 }
 
 BOOST_AUTO_TEST_CASE(that_has_not_arrived_is_not_passed_on) {
-  install();
+  const auto transport = install();
   auto waiting = arrival_of<pair_of_tensors>(large_frame());
   BOOST_TEST(waiting.waits_for_bulk());
   frame result;
