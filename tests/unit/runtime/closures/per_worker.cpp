@@ -124,7 +124,7 @@ BOOST_FIXTURE_TEST_CASE(a_shuffle_without_a_seed_has_another_order_on_each_worke
 }
 
 BOOST_FIXTURE_TEST_CASE(a_dataset_that_cannot_be_made_elsewhere_is_refused_with_what_to_do, local_world) {
-  const std::int64_t offset = 5;
+  std::int64_t offset = 5;
   const auto data = range(3).map([offset](std::int64_t x) { return x + offset; });
   BOOST_CHECK_EXCEPTION(coordinator.create_per_worker_dataset(data), invalid_argument_error, [](const error& e) {
     return says(e, "map() has a function with captures") && says(e, "give create_per_worker_dataset a function");

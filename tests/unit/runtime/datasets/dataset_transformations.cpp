@@ -184,7 +184,8 @@ BOOST_AUTO_TEST_CASE(elements_of_different_shapes_or_dtypes_are_no_batch_and_bot
   const auto mixed = numbers(2).map([](int x) { return tensor::zeros(x == 0 ? dtype::int32 : dtype::int64, {1}); });
   BOOST_CHECK_EXCEPTION(mixed.batch(2).iterate().next(), invalid_argument_error, says("int64", "int32"));
   const auto lists = numbers(2).map([](int x) { return std::vector<int>(static_cast<std::size_t>(x) + 1); });
-  BOOST_CHECK_EXCEPTION(lists.batch(2).iterate().next(), invalid_argument_error, says("another length (2 instead of 1)", "element 0"));
+  BOOST_CHECK_EXCEPTION(lists.batch(2).iterate().next(), invalid_argument_error,
+                        says("another length (2 instead of 1)", "element 0"));
 }
 
 BOOST_AUTO_TEST_CASE(unbatch_gives_the_rows_and_rebatch_other_batches_of_them) {
