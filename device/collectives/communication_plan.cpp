@@ -48,7 +48,7 @@ std::string_view reason_against_nccl(const communication_case& given) {
 
 /// The same, with what was asked for and what was built; empty if NCCL serves them.
 std::string chosen_against_nccl(const communication_case& given) {
-  const std::string reason{reason_against_nccl(given)};
+  std::string reason{reason_against_nccl(given)};
   if (given.implementation == communication_implementation::nccl) {
     if (!reason.empty())
       throw invalid_argument_error{
