@@ -1,10 +1,17 @@
+#include <troupe/actors/closures/coordinator.hpp>
+#include <troupe/actors/closures/worker.hpp>
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/membership/event_bus.hpp>
+#include <troupe/actors/membership/member.hpp>
+#include <troupe/actors/membership/membership.hpp>
+#include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/client.hpp>
+#include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
 
 #include <caf/actor_cast.hpp>
+#include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
@@ -18,8 +25,8 @@ struct cluster::implementation {
   std::shared_ptr<submission_queue> queue;
   dialer_actor dialer;
   event_bus_actor events;
-  client_actor client;
-  coordinator_actor coordinator;
+  client_ptr client;
+  coordinator_ptr coordinator;
   membership_actor membership;
   std::vector<caf::actor> members;
   std::vector<std::string> arguments;
@@ -92,16 +99,18 @@ void cluster::start(std::vector<std::pair<task_id, task_address>> members, const
   for (const auto& [task, _] : members) ++(task.job == "worker" ? self.workers : self.servers);
   self.queue = std::make_shared<submission_queue>(self.options.queue_capacity);
   self.events = self.system.spawn(event_bus);
-  self.client = self.system.spawn(troupe::client, self.dialer, self.options.variables);
+  self.client =
+      std::make_shared<const client_actor>(self.system.spawn(troupe::client, self.dialer, self.options.variables));
   auto coordination = self.options.coordinator;
   coordination.first_session = chief.incarnation;
-  self.coordinator = self.system.spawn<caf::detached>(troupe::coordinator, self.queue, coordination, self.events);
+  self.coordinator = std::make_shared<const coordinator_actor>(
+      self.system.spawn<caf::detached>(troupe::coordinator, self.queue, coordination, self.events));
   self.membership = self.system.spawn(troupe::membership, self.dialer,
                                       membership_options{.chief = chief,
                                                          .members = std::move(members),
                                                          .detection = self.options.detection,
                                                          .chief_silence_max = self.options.chief_silence_max},
-                                      membership_audience{self.coordinator, self.client, self.events});
+                                      membership_audience{*self.coordinator, *self.client, self.events});
 }
 
 cluster::~cluster() {
@@ -114,8 +123,8 @@ cluster::~cluster() {
     // Members that did not answer end themselves when the chief is gone.
   }
   std::vector<caf::actor> actors{caf::actor_cast<caf::actor>(self.membership),
-                                 caf::actor_cast<caf::actor>(self.coordinator),
-                                 caf::actor_cast<caf::actor>(self.client), caf::actor_cast<caf::actor>(self.events),
+                                 caf::actor_cast<caf::actor>(*self.coordinator),
+                                 caf::actor_cast<caf::actor>(*self.client), caf::actor_cast<caf::actor>(self.events),
                                  caf::actor_cast<caf::actor>(self.dialer)};
   actors.insert(actors.end(), self.members.begin(), self.members.end());
   self.members.clear();
@@ -133,12 +142,14 @@ const std::vector<std::string>& cluster::arguments() const { return implementati
 void cluster::set_arguments(std::vector<std::string> arguments) { implementation_->arguments = std::move(arguments); }
 caf::actor_system& cluster::system() const { return implementation_->system; }
 const cluster_options& cluster::options() const { return implementation_->options; }
-const coordinator_actor& cluster::coordinator() const { return implementation_->coordinator; }
+const coordinator_actor& cluster::coordinator() const { return *implementation_->coordinator; }
 const membership_actor& cluster::membership() const { return implementation_->membership; }
-const client_actor& cluster::client() const { return implementation_->client; }
+const client_actor& cluster::client() const { return *implementation_->client; }
 const event_bus_actor& cluster::events() const { return implementation_->events; }
 const std::shared_ptr<submission_queue>& cluster::queue() const { return implementation_->queue; }
 const dialer_actor& cluster::dialer() const { return implementation_->dialer; }
+const coordinator_ptr& cluster::shared_coordinator() const { return implementation_->coordinator; }
+const client_ptr& cluster::shared_client() const { return implementation_->client; }
 
 // --- waiting for members --------------------------------------------------------------------------------------------
 

@@ -9,12 +9,13 @@
 // have loaded the middleman.
 #pragma once
 
-#include <troupe/actors/closures/coordinator.hpp>
-#include <troupe/actors/membership/membership.hpp>
+#include <troupe/actors/closures/coordinator_options.hpp>
+#include <troupe/actors/closures/internal/submission_queue.hpp>
+#include <troupe/actors/membership/failure_detector_options.hpp>
+#include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/variables/variable_operations.hpp>
 #include <troupe/runtime/cluster/task_environment.hpp>
 #include <troupe/runtime/node.hpp>
-
-#include <caf/actor_system.hpp>
 
 #include <memory>
 #include <string>
@@ -69,13 +70,16 @@ class cluster {
 
   caf::actor_system& system() const;
   const cluster_options& options() const;
-  // The actors, for applications that talk to them directly.
+  // The actors, for applications that talk to them directly (actors.hpp).
   const coordinator_actor& coordinator() const;
   const membership_actor& membership() const;
   const client_actor& client() const;
   const event_bus_actor& events() const;
   const std::shared_ptr<submission_queue>& queue() const;
   const dialer_actor& dialer() const;
+  // What remote values and variables hold.
+  const coordinator_ptr& shared_coordinator() const;
+  const client_ptr& shared_client() const;
 
  private:
   struct implementation;

@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 
@@ -92,7 +93,7 @@ std::shared_ptr<per_worker_resource> cluster_coordinator::create_resource(detail
       [](caf::ok_atom) {}, resource_atom_v,
       wire<closure_order>{
           {.builds = id, .function = std::move(packed.function), .arguments = std::move(packed.arguments)}});
-  return std::make_shared<per_worker_resource>(id, cluster.coordinator());
+  return std::make_shared<per_worker_resource>(id, cluster.shared_coordinator());
 }
 
 }  // namespace troupe

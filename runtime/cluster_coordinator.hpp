@@ -20,6 +20,7 @@
 // Semantics: seeds ClusterCoordinator and RemoteValue; semantics.md 1.1, 2, 5.2.
 #pragma once
 
+#include <troupe/actors/closures/current_worker.hpp>
 #include <troupe/actors/values/structure.hpp>
 #include <troupe/runtime/closures/closure_arguments.hpp>
 #include <troupe/runtime/dataset.hpp>
@@ -128,7 +129,7 @@ class cluster_coordinator {
       using result = typename packing::result;
       if constexpr (detail::is_sound_result<result>())
         return remote_value<result>{enqueue(packing::pack(std::forward<Arguments>(arguments)...), options),
-                                    get_cluster().coordinator(), get_cluster().system()};
+                                    get_cluster().shared_coordinator()};
       else
         return detail::no_remote_value{};
     } else {

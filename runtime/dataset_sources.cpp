@@ -1,6 +1,7 @@
 #include <troupe/runtime/dataset_sources.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 
 namespace troupe {
@@ -21,7 +22,7 @@ dataset<tensor> open_npy_file(const std::string& path) { return from_npy_file(pa
 
 /// The rows of a file, which another process opens by `Open`.
 template <auto Open>
-dataset<tensor> rows_of(tensor content, const std::filesystem::path& path) {
+dataset<tensor> rows_of(tensor content, const std::string& path) {
   auto recipe = detail::dataset_recipe::from<function_constant<Open>>(std::filesystem::absolute(path).string());
   const auto rows = from_tensor_slices(std::move(content));
   return dataset<tensor>{[rows] { return rows.iterate(); }, rows.get_cardinality(), std::move(recipe)};
@@ -45,12 +46,8 @@ dataset<std::int64_t> detail::count_from_to(std::int64_t start, std::int64_t sto
                                dataset_recipe::from<function_constant<&count_from_to>>(start, stop, step)};
 }
 
-dataset<tensor> from_idx_file(const std::filesystem::path& path) {
-  return rows_of<&open_idx_file>(read_idx_file(path), path);
-}
+dataset<tensor> from_idx_file(const std::string& path) { return rows_of<&open_idx_file>(read_idx_file(path), path); }
 
-dataset<tensor> from_npy_file(const std::filesystem::path& path) {
-  return rows_of<&open_npy_file>(read_npy_file(path), path);
-}
+dataset<tensor> from_npy_file(const std::string& path) { return rows_of<&open_npy_file>(read_npy_file(path), path); }
 
 }  // namespace troupe

@@ -6,10 +6,10 @@
 #include <troupe/runtime/files/npy_file.hpp>
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -95,10 +95,10 @@ auto from_generator(MakeGenerator make_generator) {
 /// The rows of the tensor in an IDX file. The file is read here; throws as read_idx_file and from_tensor_slices do.
 /// Several files go together as from_tensor_slices(std::tuple{read_idx_file(a), read_idx_file(b)}).
 /// A worker that makes the dataset again (create_per_worker_dataset) reads the file at the same absolute path.
-dataset<tensor> from_idx_file(const std::filesystem::path& path);
+dataset<tensor> from_idx_file(const std::string& path);
 
 /// The rows of the tensor in an NPY file, which stays on disk until they are used (see read_npy_file).
 /// Workers read it as they do an IDX file.
-dataset<tensor> from_npy_file(const std::filesystem::path& path);
+dataset<tensor> from_npy_file(const std::string& path);
 
 }  // namespace troupe

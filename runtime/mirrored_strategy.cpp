@@ -3,6 +3,7 @@
 #include <troupe/device/collectives/nccl_communicator.hpp>
 #include <troupe/device/cuda/cuda_device.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
+#include <troupe/runtime/replicas/replica_group.hpp>
 
 #include <fmt/format.h>
 

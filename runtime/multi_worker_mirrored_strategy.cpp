@@ -1,6 +1,7 @@
 #include <troupe/device/collectives/communicators.hpp>
 #include <troupe/device/collectives/nccl_communicator.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
+#include <troupe/runtime/replicas/replica_group.hpp>
 
 #include <fmt/format.h>
 

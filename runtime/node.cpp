@@ -1,5 +1,9 @@
+#include <troupe/actors/closures/worker.hpp>
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/functions/build_id.hpp>
+#include <troupe/actors/membership/member.hpp>
+#include <troupe/actors/values/wire.hpp>
+#include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
 #include <troupe/runtime/node.hpp>

@@ -7,12 +7,13 @@
 // orderly and bounded: the actors are asked to end and waited for at most `stop_limit`.
 #pragma once
 
-#include <troupe/actors/closures/worker.hpp>
-#include <troupe/actors/membership/member.hpp>
-#include <troupe/actors/variables/parameter_server.hpp>
+#include <troupe/actors/closures/worker_options.hpp>
+#include <troupe/actors/membership/member_end.hpp>
+#include <troupe/actors/messages/messages.hpp>
+#include <troupe/actors/variables/parameter_server_options.hpp>
 #include <troupe/runtime/cluster/task_environment.hpp>
 
-#include <caf/actor_system.hpp>
+#include <caf/fwd.hpp>
 
 #include <memory>
 #include <string>

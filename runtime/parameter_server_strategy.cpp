@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 
 #include <fmt/format.h>

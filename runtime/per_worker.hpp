@@ -10,8 +10,6 @@
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/runtime/closures/closure_arguments.hpp>
 
-#include <caf/send.hpp>
-
 #include <memory>
 #include <utility>
 
@@ -20,14 +18,14 @@ namespace troupe {
 /// The resource on the workers; released with the last handle. The coordinator is asked, if it still lives.
 class per_worker_resource {
  public:
-  per_worker_resource(resource_id id, coordinator_actor coordinator) : id_(id), coordinator_(std::move(coordinator)) {}
-  ~per_worker_resource() { caf::anon_send(coordinator_, release_atom_v, id_); }
+  per_worker_resource(resource_id id, coordinator_ptr coordinator) : id_(id), coordinator_(std::move(coordinator)) {}
+  ~per_worker_resource();
   per_worker_resource(const per_worker_resource&) = delete;
   resource_id id() const { return id_; }
 
  private:
   resource_id id_;
-  coordinator_actor coordinator_;
+  coordinator_ptr coordinator_;
 };
 
 /// One T per worker. Only `cluster_coordinator` makes them.

@@ -1,6 +1,7 @@
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/actors/membership/participant.hpp>
+#include <troupe/actors/membership/rendezvous.hpp>
 #include <troupe/device/collectives/communication_plan.hpp>
 #include <troupe/device/collectives/gloo_communicator.hpp>
 #include <troupe/device/collectives/rendezvous_store.hpp>

@@ -7,11 +7,11 @@
 // (D-1). Then `rebuild` forms a group of those that are left, as long as the chief is among them.
 #pragma once
 
-#include <troupe/actors/membership/rendezvous.hpp>
+#include <troupe/actors/membership/failure_detector_options.hpp>
 #include <troupe/device/collectives/communicator.hpp>
 #include <troupe/runtime/cluster/task_environment.hpp>
 
-#include <caf/actor_system.hpp>
+#include <caf/fwd.hpp>
 
 #include <memory>
 #include <optional>

@@ -1,5 +1,8 @@
+#include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/remote_value.hpp>
 
+#include <caf/send.hpp>
+#include <caf/typed_actor.hpp>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -7,6 +10,16 @@ namespace troupe {
 const closure& remote_value_base::checked() const {
   if (!closure_) throw failed_precondition_error{"this remote value is empty: only schedule() makes one that can end"};
   return *closure_;
+}
+
+void remote_value_base::cancel() const {
+  checked();
+  caf::anon_send(*coordinator_, cancel_atom_v, closure_);
+}
+
+value_promise_actor remote_value_base::handle() const {
+  checked();
+  return spawn_value_promise((*coordinator_)->home_system(), closure_);
 }
 
 const value& remote_value_base::await(duration limit) const {

@@ -10,15 +10,12 @@
 #pragma once
 
 #include <troupe/actors/closures/closure.hpp>
-#include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/runtime/closures/closure_arguments.hpp>
 #include <troupe/runtime/closures/value_promise.hpp>
 
-#include <caf/actor_system.hpp>
-#include <caf/send.hpp>
-
-#include <chrono>
+#include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -31,8 +28,8 @@ using remote_value_state = closure::readiness;
 class remote_value_base {
  public:
   remote_value_base() = default;
-  remote_value_base(std::shared_ptr<closure> scheduled, coordinator_actor coordinator, caf::actor_system& system)
-      : closure_(std::move(scheduled)), coordinator_(std::move(coordinator)), system_(&system) {}
+  remote_value_base(std::shared_ptr<closure> scheduled, coordinator_ptr coordinator)
+      : closure_(std::move(scheduled)), coordinator_(std::move(coordinator)) {}
 
   /// not_ready; ready (a value or an error); aborted (cancelled: schedule it again if it is needed).
   remote_value_state state() const { return checked().state(); }
@@ -40,9 +37,9 @@ class remote_value_base {
   /// resource_exhausted_error when too many closures of a worker wait for others already.
   bool wait_for(duration limit) const { return checked().wait_for(limit); }
   /// The closure is not wanted any more: the value becomes aborted, and a worker that runs it is told to stop.
-  void cancel() const { caf::anon_send(coordinator_, cancel_atom_v, closure_); }
+  void cancel() const;
   /// An actor that answers `find_atom` with the value, or with the error, as soon as there is one.
-  value_promise_actor handle() const { return spawn_value_promise(*system_, closure_); }
+  value_promise_actor handle() const;
 
   const std::shared_ptr<closure>& scheduled() const { return closure_; }
 
@@ -51,11 +48,16 @@ class remote_value_base {
   /// Waits for the end. @throws what the closure failed with; deadline_exceeded_error after `limit`.
   const value& await(duration limit) const;
   duration longest_wait() const;
+  /// Calls `work` in the actor once the closure has ended.
+  template <class Self>
+  void when_ended(Self* self, std::function<void()> work) const {
+    checked();
+    closure_->on_end(make_notifier(self, std::move(work)));
+  }
 
  private:
   std::shared_ptr<closure> closure_;
-  coordinator_actor coordinator_;
-  caf::actor_system* system_ = nullptr;
+  coordinator_ptr coordinator_;
 };
 
 /// A T that a closure will return; T is void for a closure that returns nothing.
@@ -85,25 +87,21 @@ class remote_value : public remote_value_base {
     }
   }
 
-  /// For event-based actors: calls `on_value(const T&)` (or `on_value()`) or `on_error(const status&)` in `self`, once.
+  /// For event-based actors: calls `on_value(const T&)` (or `on_value()`) or `on_error(const status&)` in `self`, once,
+  /// unless `self` ends before.
   template <class Self, class OnValue, class OnError>
   void then(Self* self, OnValue on_value, OnError on_error) const {
-    self->request(handle(), std::chrono::duration_cast<std::chrono::milliseconds>(longest_wait()), find_atom_v)
-        .then(
-            [on_value = std::move(on_value), on_error](wire<value>& result) mutable {
-              if constexpr (std::is_void_v<T>) {
-                on_value();
-              } else {
-                std::shared_ptr<const T> decoded;
-                try {
-                  decoded = result->template get<T>();
-                } catch (const error& failed) {
-                  return on_error(failed.get_status());
-                }
-                on_value(*decoded);
-              }
-            },
-            [on_error = std::move(on_error)](caf::error& failed) mutable { on_error(status_of(failed)); });
+    when_ended(self, [result = *this, on_value = std::move(on_value), on_error = std::move(on_error)]() mutable {
+      try {
+        result.get();
+      } catch (const error& failed) {
+        return on_error(failed.get_status());
+      }
+      if constexpr (std::is_void_v<T>)
+        on_value();
+      else
+        on_value(result.get());
+    });
   }
 
  private:

@@ -11,7 +11,7 @@
 #pragma once
 
 #include <troupe/actors/values/internal/type_name.hpp>
-#include <troupe/actors/variables/client.hpp>
+#include <troupe/actors/variables/variable_operations.hpp>
 #include <troupe/device/collectives/indexed_slices.hpp>
 #include <troupe/runtime/distributed_variable.hpp>
 #include <troupe/runtime/replicas/regroup.hpp>

@@ -21,7 +21,7 @@
 #include <troupe/actors/rpc/rpc_limits.hpp>
 #include <troupe/runtime/rpc_result.hpp>
 
-#include <caf/actor_system.hpp>
+#include <caf/fwd.hpp>
 
 #include <chrono>
 #include <memory>

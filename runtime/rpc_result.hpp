@@ -9,6 +9,7 @@
 // Semantics: seed Client; semantics.md 1.7.
 #pragma once
 
+#include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/actors/rpc/rpc_call.hpp>
 
 #include <memory>

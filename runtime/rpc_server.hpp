@@ -23,7 +23,7 @@
 #include <troupe/actors/rpc/rpc_limits.hpp>
 #include <troupe/actors/rpc/rpc_method.hpp>
 
-#include <caf/actor_system.hpp>
+#include <caf/fwd.hpp>
 
 #include <memory>
 #include <string>

@@ -19,8 +19,11 @@
 // simulation must not outlive it. Large tensors travel inside their messages, since no bulk transport is installed.
 #pragma once
 
+#include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
-#include <troupe/actors/membership/member.hpp>
+#include <troupe/actors/membership/member_end.hpp>
+#include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/closures/closure_arguments.hpp>
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/per_worker.hpp>
@@ -28,6 +31,7 @@
 #include <troupe/runtime/variable.hpp>
 
 #include <caf/event_based_actor.hpp>
+#include <caf/typed_actor.hpp>
 
 #include <functional>
 #include <memory>
@@ -242,13 +246,15 @@ class simulation {
       using result = typename packing::result;
       if constexpr (detail::is_sound_result<result>())
         return remote_value<result>{enqueue(packing::pack(std::forward<Arguments>(arguments)...), options),
-                                    coordinator(), system({"chief", 0})};
+                                    shared_coordinator()};
       else
         return detail::no_remote_value{};
     } else {
       return detail::no_remote_value{};
     }
   }
+  const coordinator_ptr& shared_coordinator() const;
+  const client_ptr& shared_client() const;
   std::shared_ptr<closure> enqueue(detail::packed_closure packed, schedule_options options);
   void run_until_ended(const closure& scheduled, duration limit);
   std::shared_ptr<per_worker_resource> create_resource(detail::packed_closure packed);

@@ -56,6 +56,17 @@ std::vector<std::vector<std::size_t>> by_shard(const variable_record& record, co
 
 }  // namespace
 
+void variable_base::save(output_archive& archive) const {
+  archive(record().name, record().type, record().extents, *record().shards(), limit_);
+}
+
+void variable_base::load(input_archive& archive) {
+  record_ = std::make_shared<variable_record>();
+  shard_list shards;
+  archive(record_->name, record_->type, record_->extents, shards, limit_);
+  record_->set_shards(std::move(shards));
+}
+
 const variable_record& variable_base::record() const {
   if (!record_) throw failed_precondition_error{"this variable is empty: a strategy makes variables"};
   return *record_;
@@ -161,7 +172,7 @@ void throw_first_problem(std::span<operation_outcome> outcomes) {
 
 }  // namespace
 
-std::vector<tensor> perform_together(const client_actor& client, std::vector<planned_operation> plans, duration limit) {
+std::vector<tensor> perform_together(const client_ptr& client, std::vector<planned_operation> plans, duration limit) {
   std::vector<shard_request> requests;
   for (auto& plan : plans) std::move(plan.requests.begin(), plan.requests.end(), std::back_inserter(requests));
   std::vector<std::size_t> counts;

@@ -14,7 +14,8 @@
 // Semantics: semantics.md 1.6, 3.4.
 #pragma once
 
-#include <troupe/actors/variables/client.hpp>
+#include <troupe/actors/functions/function_registry.hpp>
+#include <troupe/actors/variables/variable_operations.hpp>
 #include <troupe/device/kernels/optimizer.hpp>
 #include <troupe/device/tensor/tensor.hpp>
 
@@ -66,7 +67,7 @@ struct planned_operation {
 class variable_base {
  public:
   variable_base() = default;
-  variable_base(std::shared_ptr<variable_record> record, client_actor client)
+  variable_base(std::shared_ptr<variable_record> record, client_ptr client)
       : record_(std::move(record)), client_(std::move(client)) {}
 
   const std::string& name() const { return record().name; }
@@ -78,26 +79,17 @@ class variable_base {
   void set_limit(duration limit) { limit_ = limit; }
 
   const std::shared_ptr<variable_record>& shared_record() const { return record_; }
-  const client_actor& client() const { return client_; }
+  const client_ptr& client() const { return client_; }
   duration limit() const { return limit_; }
 
-  template <class Archive>
-  void save(Archive& archive) const {
-    archive(record().name, record().type, record().extents, *record().shards(), limit_);
-  }
-  template <class Archive>
-  void load(Archive& archive) {
-    record_ = std::make_shared<variable_record>();
-    shard_list shards;
-    archive(record_->name, record_->type, record_->extents, shards, limit_);
-    record_->set_shards(std::move(shards));
-  }
+  void save(output_archive& archive) const;
+  void load(input_archive& archive);
 
  protected:
   const variable_record& record() const;
 
   std::shared_ptr<variable_record> record_;
-  client_actor client_;
+  client_ptr client_;
   duration limit_ = variable_client_options{}.operation_limit;
 };
 
@@ -178,7 +170,7 @@ class variable : public variable_base {
 
 /// Performs all plans at the same time: one round trip, whatever their number. Results in the order of the plans.
 /// @throws the first plan's error, after all have ended.
-std::vector<tensor> perform_together(const client_actor& client, std::vector<planned_operation> plans, duration limit);
+std::vector<tensor> perform_together(const client_ptr& client, std::vector<planned_operation> plans, duration limit);
 
 /// Reads many variables in one round trip.
 std::vector<tensor> read_all(std::span<const tensor_variable> variables);

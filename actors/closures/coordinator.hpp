@@ -28,6 +28,7 @@
 // Semantics: semantics.md 2 and 5.2.
 #pragma once
 
+#include <troupe/actors/closures/coordinator_options.hpp>
 #include <troupe/actors/closures/internal/in_flight_table.hpp>
 #include <troupe/actors/closures/internal/submission_queue.hpp>
 #include <troupe/actors/closures/internal/worker_roster.hpp>
@@ -35,6 +36,7 @@
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/values/inbox.hpp>
+#include <troupe/actors/values/wire.hpp>
 
 #include <caf/response_promise.hpp>
 #include <caf/stateful_actor.hpp>
@@ -51,21 +53,6 @@
 #include <vector>
 
 namespace troupe {
-
-struct coordinator_options {
-  /// Sessions count from here: a chief's incarnation, so that they differ from those of an earlier chief.
-  session_id first_session = 1;
-  window_options windows;
-  /// A closure that was lost with so many workers fails: it may be what ends them.
-  std::uint32_t lost_workers_max = 8;
-  duration admission_limit = std::chrono::seconds{5};
-  duration admission_retry = std::chrono::milliseconds{500};
-  /// Limits of closures up to `exact_limit_max` are kept exactly, longer ones to within one sweep.
-  duration exact_limit_max = std::chrono::minutes{1};
-  duration sweep_interval = std::chrono::seconds{5};
-  /// For outcomes whose results are under way.
-  inbox_limits inbox;
-};
 
 class coordinator_state {
  public:

@@ -1,4 +1,5 @@
 #include <troupe/actors/closures/worker.hpp>
+#include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/actors/variables/client.hpp>
 
 #include <caf/send.hpp>
@@ -70,15 +71,15 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
         if (!view.open().ok()) return;
         view_ = view;
         variables_->take_view(*view);
-        if (client_) self_->send(client_, view_atom_v, view_);
+        if (client_) self_->send(*client_, view_atom_v, view_);
       },
   };
 }
 
-client_actor worker_state::variables_of_replicas() {
+client_ptr worker_state::variables_of_replicas() {
   if (!client_) {
-    client_ = self_->spawn<caf::linked>(client, dialer_, options_.variables);
-    if (view_.open().ok()) self_->send(client_, view_atom_v, view_);
+    client_ = std::make_shared<const client_actor>(self_->spawn<caf::linked>(client, dialer_, options_.variables));
+    if (view_.open().ok()) self_->send(*client_, view_atom_v, view_);
   }
   return client_;
 }
@@ -270,13 +271,6 @@ void worker_state::send_one_by_one(std::vector<closure_outcome> outcomes) {
 
 worker_actor::behavior_type worker(worker_state::pointer self, dialer_actor dialer, worker_options options) {
   return self->state.make_behavior(std::move(dialer), options);
-}
-
-int current_worker_index() {
-  const auto* const environment = closure_environment::current();
-  if (environment == nullptr)
-    throw failed_precondition_error{"current_worker_index() is for closures: no closure of a worker runs here"};
-  return environment->worker_index();
 }
 
 }  // namespace troupe

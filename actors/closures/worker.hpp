@@ -18,9 +18,11 @@
 // Semantics: semantics.md 1.1 (per-worker values), 2.2, 5.2.4.
 #pragma once
 
+#include <troupe/actors/closures/worker_options.hpp>
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/values/inbox.hpp>
+#include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
 
 #include <caf/stateful_actor.hpp>
@@ -34,19 +36,6 @@
 
 namespace troupe {
 
-struct worker_options {
-  fiber_host::options fibers;
-  variable_client_options variables;
-  /// How long the worker runs closures before it looks at its mailbox.
-  duration turn_budget = std::chrono::milliseconds{1};
-  /// Outcomes are sent at the end of a turn, or when so many wait, or the first has waited so long.
-  std::size_t outcomes_max = 128;
-  duration outcome_delay = std::chrono::microseconds{500};
-  inbox_limits inbox;
-  /// Closures that may wait for other closures at the same time; each keeps its stack.
-  std::uint32_t waiting_max = 4096;
-};
-
 class worker_state : public closure_environment {
  public:
   static constexpr const char* name = "worker";
@@ -57,7 +46,7 @@ class worker_state : public closure_environment {
   worker_actor::behavior_type make_behavior(dialer_actor dialer, worker_options options);
 
   variable_client& variables() override { return *variables_; }
-  client_actor variables_of_replicas() override;
+  client_ptr variables_of_replicas() override;
   int worker_index() const override { return terms_.worker; }
   std::shared_ptr<void>& worker_local(const void* key) override { return locals_[key]; }
   bool runs_for(const caf::actor_addr& coordinator) const override;
@@ -94,7 +83,7 @@ class worker_state : public closure_environment {
   dialer_actor dialer_;
   std::unique_ptr<variable_client> variables_;
   /// Made when the first closure has replicas.
-  client_actor client_;
+  client_ptr client_;
   wire<cluster_view> view_;
   std::map<const void*, std::shared_ptr<void>> locals_;
   outcome_sink coordinator_;
@@ -113,8 +102,5 @@ class worker_state : public closure_environment {
 };
 
 worker_actor::behavior_type worker(worker_state::pointer self, dialer_actor dialer, worker_options options);
-
-/// Index of the worker that runs the calling closure. @throws failed_precondition_error outside of closures.
-int current_worker_index();
 
 }  // namespace troupe

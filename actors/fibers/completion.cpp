@@ -1,9 +1,13 @@
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/actors/fibers/notifier.hpp>
+#include <troupe/actors/fibers/timers.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <memory>
 #include <utility>
 
 namespace troupe {
@@ -19,9 +23,8 @@ void completion::set() {
     const std::scoped_lock lock{mutex_};
     if (std::exchange(set_, true)) return;
     observers.swap(observers_);
-    // Under the lock: a waiter that wakes may destroy this object.
-    changed_.notify_all();
   }
+  // From here on a waiter that wakes may destroy this object.
   for (const auto& observer : observers) observer.call();
 }
 
@@ -63,8 +66,26 @@ bool completion::wait_in_fiber(fiber_host& host, time_point deadline) {
 }
 
 bool completion::wait_in_thread(time_point deadline) {
-  std::unique_lock lock{mutex_};
-  return changed_.wait_until(lock, deadline, [this] { return set_; });
+  struct sleeper {
+    std::mutex mutex;
+    std::condition_variable woken;
+    bool awake = false;
+  };
+  // Shared: at its deadline it goes on while `set` may be about to wake it.
+  const auto here = std::make_shared<sleeper>();
+  std::function<void()> wake = [here] {
+    const std::scoped_lock lock{here->mutex};
+    here->awake = true;
+    here->woken.notify_one();
+  };
+  const auto number = add(wake);
+  if (number == 0) return true;
+  {
+    std::unique_lock lock{here->mutex};
+    if (here->woken.wait_until(lock, deadline, [&] { return here->awake; })) return true;
+  }
+  withdraw(number);
+  return is_set();
 }
 
 std::uint64_t completion::add(std::function<void()>& observer) {

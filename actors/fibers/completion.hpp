@@ -11,9 +11,8 @@
 // It must outlive the waits for it, not the call of `set`: whoever wakes may destroy it.
 #pragma once
 
-#include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/fibers/time.hpp>
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -61,7 +60,6 @@ class completion {
   void withdraw(std::uint64_t number);
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
   bool set_ = false;
   std::uint64_t last_number_ = 0;
   std::vector<observer_entry> observers_;

@@ -1,5 +1,7 @@
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/internal/stack_pool.hpp>
+#include <troupe/actors/fibers/notifier.hpp>
+#include <troupe/actors/fibers/timers.hpp>
 
 #include <boost/context/fiber.hpp>
 #include <fmt/format.h>

@@ -32,7 +32,7 @@
 // All calls belong to the host's actor, inside or outside a fiber as stated.
 #pragma once
 
-#include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/fibers/time.hpp>
 #include <troupe/device/base/error.hpp>
 
 #include <cstddef>
@@ -46,6 +46,7 @@
 namespace troupe {
 
 class fiber_host;
+class timers;
 
 /// How a wait ended.
 enum class wake_reason { completed, deadline, cancelled };

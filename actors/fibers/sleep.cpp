@@ -1,5 +1,6 @@
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
+#include <troupe/actors/fibers/timers.hpp>
 
 #include <thread>
 

@@ -1,7 +1,7 @@
 // Doing nothing for a while without holding others up.
 #pragma once
 
-#include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/fibers/time.hpp>
 
 namespace troupe {
 

@@ -2,7 +2,6 @@
 
 #include <caf/actor_cast.hpp>
 #include <caf/error.hpp>
-#include <caf/mailbox_element.hpp>
 #include <caf/unit.hpp>
 
 namespace troupe {
@@ -36,15 +35,6 @@ void timers::fire() {
     work();
   }
   if (*alive && !open_.empty() && open_.begin()->first.first < armed_) arm();
-}
-
-std::function<void()> make_notifier(caf::scheduled_actor* self, std::function<void()> work) {
-  const auto id = self->new_request_id(caf::message_priority::normal).response_id();
-  self->add_multiplexed_response_handler(
-      id, caf::behavior{[work](caf::unit_t) { work(); }, [work](caf::error&) { work(); }});
-  return [target = caf::strong_actor_ptr{self->ctrl()}, id] {
-    target->enqueue(caf::make_mailbox_element(nullptr, id, caf::no_stages, caf::unit), nullptr);
-  };
 }
 
 }  // namespace troupe

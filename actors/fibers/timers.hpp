@@ -10,24 +10,16 @@
 // simulation.
 #pragma once
 
+#include <troupe/actors/fibers/time.hpp>
+
 #include <caf/actor_clock.hpp>
 #include <caf/scheduled_actor.hpp>
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 
 namespace troupe {
-
-using time_point = caf::actor_clock::time_point;
-using duration = std::chrono::nanoseconds;
-
-/// A time that does not come.
-inline constexpr time_point never = time_point::max();
-
-/// `delay` after `start`; `never` if that lies beyond the clock's end, as it does for `duration::max()`.
-constexpr time_point later(time_point start, duration delay) { return delay < never - start ? start + delay : never; }
 
 class timers {
  public:
@@ -64,9 +56,5 @@ class timers {
  public:
   ~timers() { *alive_ = false; }
 };
-
-/// A one-shot that any thread may call to run `work` in the actor; calls after the actor's end do nothing. Works
-/// without an entry in the actor's interface: it is the answer to a request that was never sent.
-std::function<void()> make_notifier(caf::scheduled_actor* self, std::function<void()> work);
 
 }  // namespace troupe

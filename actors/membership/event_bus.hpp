@@ -4,6 +4,7 @@
 #pragma once
 
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/wire.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>

@@ -10,7 +10,9 @@
 
 #include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/membership/failure_detector_options.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/wire.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -18,15 +20,6 @@
 #include <map>
 
 namespace troupe {
-
-struct failure_detector_options {
-  duration ping_interval = std::chrono::milliseconds{250};
-  /// At least four intervals.
-  duration silence_max = std::chrono::seconds{2};
-
-  /// @throws invalid_argument_error
-  void check() const;
-};
 
 class failure_detector_state {
  public:

@@ -11,7 +11,9 @@
 #pragma once
 
 #include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/membership/member_end.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/wire.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -19,14 +21,6 @@
 #include <functional>
 
 namespace troupe {
-
-/// How a member's part in its cluster ended.
-struct member_end {
-  /// `failed`: the process's worker or server ended by itself, which only an uncaught error can make it do.
-  enum class kind { retired, orphaned, failed };
-  kind how = kind::retired;
-  status why;
-};
 
 struct member_options {
   identity self;

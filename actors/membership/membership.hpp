@@ -16,6 +16,7 @@
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/membership/failure_detector.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/wire.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>

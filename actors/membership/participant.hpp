@@ -7,6 +7,7 @@
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/wire.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>

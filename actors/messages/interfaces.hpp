@@ -4,17 +4,39 @@
 // these messages. Contents are `wire`s (wire.hpp); handles travel as message elements of their own, since only CAF can
 // encode them; and so do sessions and other numbers that a receiver needs before the bulk data of the content are there
 // (inbox.hpp). An application's config takes the types with `add_troupe_types` (message_types.hpp).
+//
+// The public headers of the runtime include this one, and every program them, so it only names the handles: a source
+// that holds one or sends to it includes CAF's class, <caf/typed_actor.hpp>, and wire.hpp.
 #pragma once
 
 #include <troupe/actors/messages/messages.hpp>
-#include <troupe/actors/values/wire.hpp>
 
+#include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/atom.hpp>
+#include <caf/fwd.hpp>
 #include <caf/replies_to.hpp>
 #include <caf/type_id.hpp>
-#include <caf/typed_actor.hpp>
+
+#include <memory>
 
 namespace troupe {
+
+template <class T>
+class wire;
+
+namespace detail {
+
+/// As typed_actor<...>::extend, without the class.
+template <class Handle, class... Messages>
+struct extended_interface;
+template <class... Inherited, class... Messages>
+struct extended_interface<caf::typed_actor<Inherited...>, Messages...> {
+  using type = caf::typed_actor<Inherited..., Messages...>;
+};
+template <class Handle, class... Messages>
+using extend = typename extended_interface<Handle, Messages...>::type;
+
+}  // namespace detail
 
 class closure;
 class operation_group;
@@ -109,10 +131,11 @@ using dialer_actor = caf::typed_actor<caf::replies_to<dial_atom, std::string, st
 using event_listener = caf::typed_actor<caf::reacts_to<event_atom, wire<event>>>;
 
 /// Passes each event on to all listeners; see event_bus.hpp.
-using event_bus_actor = event_listener::extend<caf::reacts_to<listen_atom, event_listener>>;
+using event_bus_actor = detail::extend<event_listener, caf::reacts_to<listen_atom, event_listener>>;
 
 /// Schedules closures onto workers; see coordinator.hpp.
-using coordinator_actor = outcome_sink::extend<
+using coordinator_actor = detail::extend<
+    outcome_sink,
     // Closures wait in the submission queue.
     caf::reacts_to<submit_atom>,
     // The owner of this closure's remote value does not want it any more.
@@ -139,23 +162,29 @@ using failure_detector_actor = caf::typed_actor<caf::reacts_to<watch_atom, std::
                                                 caf::reacts_to<dismiss_atom, std::uint64_t>>;
 
 /// A process's part in groups; see participant.hpp.
-using participant_actor = pingable_actor::extend<caf::reacts_to<broken_atom, std::uint64_t, wire<status>>,
-                                                 // From a thread of the same process.
-                                                 caf::reacts_to<gather_atom, std::shared_ptr<gathering>>>;
+using participant_actor = detail::extend<pingable_actor, caf::reacts_to<broken_atom, std::uint64_t, wire<status>>,
+                                         // From a thread of the same process.
+                                         caf::reacts_to<gather_atom, std::shared_ptr<gathering>>>;
 
 /// Brings the processes of a group together; see rendezvous.hpp.
-using rendezvous_actor = suspicion_listener::extend<
-    // Answers when the group is complete.
-    caf::replies_to<gather_atom, participant_actor, wire<group_candidate>>::with<wire<group_roster>>,
-    // A process says that the group of this generation can't go on, and why.
-    caf::reacts_to<broken_atom, std::uint64_t, wire<status>>,
-    // What the processes of a generation tell each other before they are connected; `fetch` waits for the key.
-    caf::replies_to<set_atom, std::uint64_t, std::string, std::string>::with<caf::ok_atom>,
-    caf::replies_to<fetch_atom, std::uint64_t, std::string>::with<std::string>>;
+using rendezvous_actor =
+    detail::extend<suspicion_listener,
+                   // Answers when the group is complete.
+                   caf::replies_to<gather_atom, participant_actor, wire<group_candidate>>::with<wire<group_roster>>,
+                   // A process says that the group of this generation can't go on, and why.
+                   caf::reacts_to<broken_atom, std::uint64_t, wire<status>>,
+                   // What the processes of a generation tell each other before they are connected; `fetch` waits for
+                   // the key.
+                   caf::replies_to<set_atom, std::uint64_t, std::string, std::string>::with<caf::ok_atom>,
+                   caf::replies_to<fetch_atom, std::uint64_t, std::string>::with<std::string>>;
 
 /// Performs variable operations for threads that are no actors; see variable_client.hpp.
 using client_actor = caf::typed_actor<caf::reacts_to<perform_atom, std::shared_ptr<operation_group>>,
                                       caf::reacts_to<view_atom, wire<cluster_view>>>;
+
+/// Handles that are held without CAF's class; null where there is none.
+using coordinator_ptr = std::shared_ptr<const coordinator_actor>;
+using client_ptr = std::shared_ptr<const client_actor>;
 
 using lock_step_ptr = std::shared_ptr<lock_step>;
 using merge_arrival_ptr = std::shared_ptr<merge_arrival>;

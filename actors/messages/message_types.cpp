@@ -2,6 +2,9 @@
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/actors/rpc/rpc_messages.hpp>
+#include <troupe/actors/values/wire.hpp>
+
+#include <caf/actor_system_config.hpp>
 
 namespace troupe {
 

@@ -1,7 +1,7 @@
 // Makes troupe's messages known to an actor system's configuration.
 #pragma once
 
-#include <caf/actor_system_config.hpp>
+#include <caf/fwd.hpp>
 
 namespace troupe {
 

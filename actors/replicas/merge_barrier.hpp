@@ -24,6 +24,7 @@
 #include <troupe/actors/fibers/internal/keep_awake.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/replicas/lock_step.hpp>
+#include <troupe/actors/values/wire.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>

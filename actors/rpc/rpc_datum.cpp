@@ -76,6 +76,24 @@ void collect_leaves(const datum& data, std::vector<datum>& leaves) {
 
 }  // namespace
 
+datum::datum(const datum&) = default;
+datum::datum(datum&&) noexcept = default;
+datum& datum::operator=(const datum&) = default;
+datum& datum::operator=(datum&&) noexcept = default;
+datum::~datum() = default;
+
+datum::datum(const char* text) : content_(std::string{text}) {}
+
+datum datum::of(storage content) {
+  datum result;
+  result.content_ = std::move(content);
+  return result;
+}
+
+void datum::save(output_archive& archive) const { archive(content_); }
+
+void datum::load(input_archive& archive) { archive(content_); }
+
 std::string datum::describe() const {
   return std::visit(overloaded{
                         [](nothing) { return std::string{"nothing"}; },
@@ -137,10 +155,16 @@ bool type_writer::write_if_open(std::type_index type) {
   return true;
 }
 
+datum representation<bool>::pack(bool object) { return datum::of(object); }
+
+datum representation<std::string>::pack(std::string object) { return datum::of(std::move(object)); }
+
 std::string representation<std::string>::unpack(const datum& data) {
   if (const auto* const text = data.get_if<std::string>()) return *text;
   throw_not_representable("string", data);
 }
+
+datum representation<tensor>::pack(tensor object) { return datum::of(std::move(object)); }
 
 tensor representation<tensor>::unpack(const datum& data) {
   if (const auto* const found = data.get_if<tensor>()) return *found;

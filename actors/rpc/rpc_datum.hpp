@@ -50,6 +50,11 @@ class datum {
 
   /// What a procedure without a result returns.
   datum() noexcept = default;
+  datum(const datum&);
+  datum(datum&&) noexcept;
+  datum& operator=(const datum&);
+  datum& operator=(datum&&) noexcept;
+  ~datum();
 
   /// Any representable object: a number, a text, a tensor, a container, a struct.
   template <class T>
@@ -84,8 +89,8 @@ class datum {
   /// All leaves from left to right: what neither a list nor a record is. Nothing has none.
   std::vector<datum> flatten() const;
 
-  template <class Archive>
-  void serialize(Archive& archive);
+  void save(output_archive& archive) const;
+  void load(input_archive& archive);
 
  private:
   storage content_;
@@ -98,20 +103,6 @@ struct field {
   std::string name;
   datum content;
 };
-
-// Here, where a field is complete.
-inline datum::datum(const char* text) : content_(std::string{text}) {}
-
-inline datum datum::of(storage content) {
-  datum result;
-  result.content_ = std::move(content);
-  return result;
-}
-
-template <class Archive>
-void datum::serialize(Archive& archive) {
-  archive(content_);
-}
 
 /// Throws what `as` throws.
 [[noreturn]] void throw_not_representable(std::string_view expected, const datum& found);

@@ -2,7 +2,7 @@
 // it.
 #pragma once
 
-#include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/fibers/time.hpp>
 
 #include <cstddef>
 #include <cstdint>

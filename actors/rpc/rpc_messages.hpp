@@ -16,6 +16,7 @@
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/rpc/rpc_limits.hpp>
 #include <troupe/actors/rpc/rpc_method.hpp>
+#include <troupe/actors/values/wire.hpp>
 
 #include <caf/typed_actor.hpp>
 

@@ -147,7 +147,7 @@ struct representation<datum> {
 template <>
 struct representation<bool> {
   static void write_type(type_writer& writer) { writer.write_text("bool"); }
-  static datum pack(bool object) { return datum::of(object); }
+  static datum pack(bool object);
   static bool unpack(const datum& data) { return detail::boolean_of(data); }
 };
 
@@ -182,14 +182,14 @@ struct representation<T> {
 template <>
 struct representation<std::string> {
   static void write_type(type_writer& writer) { writer.write_text("string"); }
-  static datum pack(std::string object) { return datum::of(std::move(object)); }
+  static datum pack(std::string object);
   static std::string unpack(const datum& data);
 };
 
 template <>
 struct representation<tensor> {
   static void write_type(type_writer& writer) { writer.write_text("tensor"); }
-  static datum pack(tensor object) { return datum::of(std::move(object)); }
+  static datum pack(tensor object);
   /// A number stands for a tensor of rank 0, of its own type: int64 (uint64 if it is not to be held by that), float32,
   /// float64, boolean.
   static tensor unpack(const datum& data);

@@ -9,7 +9,7 @@
 // once, or when its time is up, so a lost receiver costs the sender nothing for long.
 #pragma once
 
-#include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/fibers/time.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/tensor/buffer.hpp>
 

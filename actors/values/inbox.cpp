@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/actors/values/inbox.hpp>
 
 #include <fmt/format.h>

@@ -32,6 +32,7 @@
 #pragma once
 
 #include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/actors/values/inbox_limits.hpp>
 #include <troupe/actors/values/wire.hpp>
 
 #include <cstddef>
@@ -44,16 +45,6 @@
 #include <vector>
 
 namespace troupe {
-
-struct inbox_limits {
-  /// How long the bulk data of one message may take to arrive.
-  duration bulk_limit = std::chrono::seconds{60};
-  /// What may wait in one lane: messages, and bytes of their bulk data.
-  std::size_t messages_max = std::size_t{1} << 16;
-  std::uint64_t bytes_max = std::uint64_t{64} << 30;
-  /// Lanes in which something waits at the same time. What would open one more is handed over as an error.
-  std::size_t lanes_max = std::size_t{1} << 16;
-};
 
 /// The messages of one sender and session; see `inbox`.
 class inbox_lane : public std::enable_shared_from_this<inbox_lane> {

@@ -23,7 +23,6 @@
 #include <array>
 #include <cstddef>
 #include <map>
-#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -249,7 +248,7 @@ auto entries_in_order(T& map) {
     static_assert(
         requires(const typename T::key_type& key) { key < key; },
         "the keys of an unordered map must be comparable with <, since all processes walk it in their order");
-    std::ranges::sort(entries, [](const auto* a, const auto* b) { return a->first < b->first; });
+    std::sort(entries.begin(), entries.end(), [](const auto* a, const auto* b) { return a->first < b->first; });
   }
   return entries;
 }
@@ -362,7 +361,7 @@ void check_same_keys(std::span<T* const> xs, const merge_place& place) {
   const auto& first = *xs[0];
   for (std::size_t i = 1; i < xs.size(); ++i) {
     const auto in_other = [&](const auto& entry) { return xs[i]->find(entry.first) != xs[i]->end(); };
-    if (xs[i]->size() != first.size() || !std::ranges::all_of(first, in_other)) throw_other_keys(place, i);
+    if (xs[i]->size() != first.size() || !std::all_of(first.begin(), first.end(), in_other)) throw_other_keys(place, i);
   }
 }
 
@@ -496,10 +495,11 @@ auto merge_leaves(std::span<T* const> structures, Function f, std::string_view w
 }
 
 /// The same for a range of structures, whose leaves are const.
-template <class Stop = detail::nowhere, std::ranges::sized_range Structures, class Function>
+template <class Stop = detail::nowhere, class Structures, class Function>
+requires requires { typename Structures::value_type; }
 auto merge_leaves(const Structures& structures, Function f, std::string_view whose = "structure") {
-  std::vector<const std::ranges::range_value_t<Structures>*> pointers;
-  pointers.reserve(std::ranges::size(structures));
+  std::vector<const typename Structures::value_type*> pointers;
+  pointers.reserve(structures.size());
   for (const auto& each : structures) pointers.push_back(&each);
   return merge_leaves<Stop>(std::span{std::as_const(pointers)}, std::move(f), whose);
 }

@@ -18,6 +18,7 @@
 // receivers) gives their order back; `when_local` does not, and is for messages that nothing else refers to.
 #pragma once
 
+#include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/values/bulk.hpp>
 #include <troupe/actors/values/codec.hpp>

@@ -12,6 +12,8 @@
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/values/inbox.hpp>
+#include <troupe/actors/values/wire.hpp>
+#include <troupe/actors/variables/parameter_server_options.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -26,14 +28,6 @@
 #include <vector>
 
 namespace troupe {
-
-struct parameter_server_options {
-  /// Shards that one server holds at most.
-  std::size_t shards_max = 1 << 20;
-  /// Changes of one client that a shard has applied and the client has not acknowledged; more are refused.
-  std::size_t remembered_changes_max = std::size_t{1} << 18;
-  inbox_limits inbox;
-};
 
 class shard_state {
  public:

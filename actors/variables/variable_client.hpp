@@ -54,9 +54,12 @@
 #include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/wire.hpp>
+#include <troupe/actors/variables/variable_operations.hpp>
 
 #include <caf/actor_addr.hpp>
 #include <caf/scheduled_actor.hpp>
+#include <caf/typed_actor.hpp>
 
 #include <functional>
 #include <map>
@@ -65,18 +68,6 @@
 #include <vector>
 
 namespace troupe {
-
-struct variable_client_options {
-  /// How long an operation may take, retries included, unless its caller says otherwise.
-  duration operation_limit = std::chrono::seconds{30};
-  duration dial_limit = std::chrono::seconds{2};
-  duration dial_retry = std::chrono::milliseconds{50};
-};
-
-struct shard_request {
-  shard_address where;
-  shard_operation operation;
-};
 
 /// Operations that are performed at the same time and end together. Made by the caller, filled by the client.
 class operation_group {
@@ -105,7 +96,7 @@ class closure_environment : public fiber_environment {
  public:
   virtual class variable_client& variables() = 0;
   /// The same for replicas that the closure starts: they are other actors.
-  virtual client_actor variables_of_replicas() = 0;
+  virtual client_ptr variables_of_replicas() = 0;
   virtual int worker_index() const = 0;
   /// Something that is kept as long as the worker, by the address of its key; empty at first.
   virtual std::shared_ptr<void>& worker_local(const void* key) = 0;

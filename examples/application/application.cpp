@@ -2,14 +2,11 @@
 //
 // The reporter listens to the cluster's events. The planner estimates pi: it schedules closures and takes their results
 // with `then`, without ever blocking a thread; when it is certain enough it tells main. See README.md beside this file.
-#include <troupe/actors/messages/message_types.hpp>
+#include <troupe/runtime/actors.hpp>
 #include <troupe/troupe.hpp>
 
-#include <caf/actor_system.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/scoped_actor.hpp>
-#include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <fmt/format.h>
 

@@ -4,12 +4,11 @@
 #include "fashion_mnist/network.hpp"
 #include "fashion_mnist/training.hpp"
 
+#include <troupe/runtime/actors.hpp>
 #include <troupe/runtime/launch/terminal.hpp>
 #include <troupe/runtime/progress_bar.hpp>
 
 #include <CLI/CLI.hpp>
-#include <caf/send.hpp>
-#include <caf/typed_event_based_actor.hpp>
 #include <fmt/format.h>
 
 #include <atomic>

@@ -1,5 +1,7 @@
 #include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/closures/value_promise.hpp>
 
 #include <caf/stateful_actor.hpp>

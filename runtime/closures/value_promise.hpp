@@ -4,8 +4,6 @@
 #include <troupe/actors/closures/closure.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 
-#include <caf/actor_system.hpp>
-
 #include <memory>
 
 namespace troupe {

@@ -1,3 +1,4 @@
+#include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
 #include <troupe/runtime/cluster/middleman_dial.hpp>
 

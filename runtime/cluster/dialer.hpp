@@ -6,6 +6,7 @@
 #pragma once
 
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/wire.hpp>
 
 #include <caf/typed_event_based_actor.hpp>
 

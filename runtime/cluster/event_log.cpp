@@ -1,3 +1,4 @@
+#include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/cluster/event_log.hpp>
 
 #include <caf/send.hpp>

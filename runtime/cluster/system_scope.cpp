@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/actors/fibers/timers.hpp>
 #include <troupe/runtime/cluster/system_scope.hpp>
 
 #include <caf/actor_system.hpp>

@@ -11,34 +11,29 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
-#include <random>
 #include <utility>
 
 namespace troupe::detail {
 
-/// Random numbers for pass `pass` over a dataset.
+/// Random numbers for pass `pass` over a dataset. Copies draw from one sequence.
 class random_indices {
  public:
-  random_indices(std::uint64_t seed, std::uint64_t pass) {
-    auto seeds = std::seed_seq{low(seed), high(seed), low(pass), high(pass)};
-    engine_.seed(seeds);
-  }
+  random_indices(std::uint64_t seed, std::uint64_t pass);
   /// 0 to limit - 1; small values are preferred by less than limit / 2^64, which nobody can see.
-  std::size_t below(std::size_t limit) { return engine_() % limit; }
+  std::size_t below(std::size_t limit);
 
  private:
-  static std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
-  static std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
-
-  std::mt19937_64 engine_;
+  struct engine;
+  std::shared_ptr<engine> engine_;
 };
 
 template <class T>
 class shuffle_buffer {
  public:
   shuffle_buffer(dataset_iterator<T> upstream, std::size_t capacity, random_indices order)
-      : upstream_(std::move(upstream)), capacity_(capacity), order_(order) {}
+      : upstream_(std::move(upstream)), capacity_(capacity), order_(std::move(order)) {}
 
   std::optional<T> operator()() {
     while (buffer_.size() < capacity_) {

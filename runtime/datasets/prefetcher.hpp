@@ -7,16 +7,14 @@
 
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/runtime/datasets/dataset_iterator.hpp>
+#include <troupe/runtime/datasets/joining_thread.hpp>
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
-#include <thread>
 #include <utility>
 
 namespace troupe::detail {
@@ -27,15 +25,23 @@ class prefetcher {
   /// capacity >= 1
   prefetcher(dataset_iterator<T> upstream, std::size_t capacity)
       : upstream_(std::move(upstream)), capacity_(capacity) {}
+  ~prefetcher() {
+    auto room = std::shared_ptr<completion>{};
+    {
+      const auto lock = std::lock_guard{mutex_};
+      stopping_ = true;
+      room = std::move(room_);
+    }
+    if (room) room->set();
+  }
   prefetcher(const prefetcher&) = delete;
   prefetcher& operator=(const prefetcher&) = delete;
 
   /// As dataset_iterator::next_or_end; not to be called again after the end. Waits until the thread has an element: a
   /// fiber parks. @throws cancelled_error when it is cancelled
   std::optional<T> next() {
-    if (!thread_.joinable()) thread_ = std::jthread{[this](const std::stop_token& stop) { produce(stop); }};
+    if (!thread_) thread_.emplace([this] { produce(); });
     auto result = take();
-    room_.notify_one();
     if (result.thrown) std::rethrow_exception(result.thrown);
     return std::move(result.element);
   }
@@ -56,16 +62,26 @@ class prefetcher {
     }
     auto result = std::move(ready_.front());
     ready_.pop_front();
+    const auto room = std::move(room_);
+    lock.unlock();
+    if (room) room->set();
     return result;
   }
 
-  void produce(const std::stop_token& stop) {
-    for (auto ended = false; !ended;) {
-      {
-        auto lock = std::unique_lock{mutex_};
-        room_.wait(lock, stop, [&] { return ready_.size() < capacity_; });
-        if (stop.stop_requested()) return;
-      }
+  /// Waits for room. False: the prefetcher is being destroyed.
+  bool has_room() {
+    auto lock = std::unique_lock{mutex_};
+    while (!stopping_ && ready_.size() == capacity_) {
+      const auto room = room_ = std::make_shared<completion>();
+      lock.unlock();
+      room->wait_until(never, "room for an element of a dataset");
+      lock.lock();
+    }
+    return !stopping_;
+  }
+
+  void produce() {
+    for (auto ended = false; !ended && has_room();) {
       auto made = pull();
       ended = !made.element && !made.thrown;
       auto filled = std::shared_ptr<completion>{};
@@ -89,10 +105,11 @@ class prefetcher {
   dataset_iterator<T> upstream_;
   std::size_t capacity_;
   std::mutex mutex_;
-  std::condition_variable_any room_;    // in ready_, for the thread
+  std::shared_ptr<completion> room_;    // while the thread waits for room
   std::shared_ptr<completion> filled_;  // while somebody waits for an element
   std::deque<outcome> ready_;
-  std::jthread thread_;  // the last member: it ends before what it uses
+  bool stopping_ = false;
+  std::optional<joining_thread> thread_;  // the last member: it ends before what it uses
 };
 
 }  // namespace troupe::detail

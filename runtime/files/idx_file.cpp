@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <vector>
@@ -23,19 +24,19 @@ constexpr unsigned read_buffer_bytes = 256 * 1024;
 /// A file open for reading through zlib.
 class gzip_reader {
  public:
-  explicit gzip_reader(const std::filesystem::path& path) : path_(path) {
+  explicit gzip_reader(const std::string& path) : path_(path) {
     auto ignored = std::error_code{};  // what cannot be looked at cannot be opened either, and then errno says why
     auto kind = std::filesystem::status(path_, ignored);
     if (std::filesystem::exists(kind) && !std::filesystem::is_regular_file(kind)) {
       // Opening a pipe would wait for a writer, for ever.
       throw invalid_argument_error(
-          fmt::format("{} is not a regular file; pass the path of an IDX file, plain or gzipped", path_.string()));
+          fmt::format("{} is not a regular file; pass the path of an IDX file, plain or gzipped", path_));
     }
     errno = 0;
     file_.reset(gzopen(path.c_str(), "rbe"));
     if (!file_) {
       // zlib leaves errno alone if it was memory that it lacked.
-      throw_system_error(errno == 0 ? ENOMEM : errno, fmt::format("cannot open IDX file {}", path_.string()));
+      throw_system_error(errno == 0 ? ENOMEM : errno, fmt::format("cannot open IDX file {}", path_));
     }
     gzbuffer(file_.get(), read_buffer_bytes);
   }
@@ -47,7 +48,7 @@ class gzip_reader {
       auto count = read_some(target);
       if (count == 0) {
         throw data_loss_error(fmt::format("IDX file {} ends after {} of {} bytes of its {}; fetch the file again",
-                                          path_.string(), wanted - target.size(), wanted, what));
+                                          path_, wanted - target.size(), wanted, what));
       }
       target = target.subspan(count);
     }
@@ -74,18 +75,17 @@ class gzip_reader {
     auto code = Z_OK;
     const auto* text = gzerror(file_.get(), &code);
     if (code == Z_OK || code == Z_STREAM_END) return 0;
-    if (code == Z_ERRNO) throw_system_error(system_code, fmt::format("cannot read IDX file {}", path_.string()));
-    if (code == Z_MEM_ERROR)
-      throw resource_exhausted_error(fmt::format("no memory to read IDX file {}", path_.string()));
+    if (code == Z_ERRNO) throw_system_error(system_code, fmt::format("cannot read IDX file {}", path_));
+    if (code == Z_MEM_ERROR) throw resource_exhausted_error(fmt::format("no memory to read IDX file {}", path_));
     throw data_loss_error(fmt::format(
-        "the compressed data of IDX file {} are damaged or cut off ({}); fetch the file again", path_.string(), text));
+        "the compressed data of IDX file {} are damaged or cut off ({}); fetch the file again", path_, text));
   }
 
-  std::filesystem::path path_;
+  std::string path_;
   std::unique_ptr<gzFile_s, closer> file_;
 };
 
-dtype dtype_of_type_code(std::uint8_t code, const std::filesystem::path& path) {
+dtype dtype_of_type_code(std::uint8_t code, const std::string& path) {
   switch (code) {
     case 0x08:
       return dtype::uint8;
@@ -103,7 +103,7 @@ dtype dtype_of_type_code(std::uint8_t code, const std::filesystem::path& path) {
       throw invalid_argument_error(
           fmt::format("IDX file {} has element type 0x{:02x}; expected 0x08 (uint8), 0x09 (int8), 0x0b (int16), "
                       "0x0c (int32), 0x0d (float32) or 0x0e (float64)",
-                      path.string(), code));
+                      path, code));
   }
 }
 
@@ -112,20 +112,19 @@ struct idx_header {
   std::vector<std::int64_t> extents;
 };
 
-idx_header read_header(gzip_reader& file, const std::filesystem::path& path) {
+idx_header read_header(gzip_reader& file, const std::string& path) {
   auto magic = std::array<std::uint8_t, 4>{};
   file.read(std::as_writable_bytes(std::span{magic}), "magic number");
   if (magic[0] != 0 || magic[1] != 0) {
     throw invalid_argument_error(fmt::format(
         "{} is no IDX file: it starts with 0x{:02x}{:02x}{:02x}{:02x}, expected 0x0000, the element type and "
         "the rank; pass an IDX file, plain or gzipped",
-        path.string(), magic[0], magic[1], magic[2], magic[3]));
+        path, magic[0], magic[1], magic[2], magic[3]));
   }
   auto element_type = dtype_of_type_code(magic[2], path);
   std::size_t rank = magic[3];
   if (rank < 1 || rank > rank_max) {
-    throw invalid_argument_error(
-        fmt::format("IDX file {} has rank {}; expected 1 to {}", path.string(), rank, rank_max));
+    throw invalid_argument_error(fmt::format("IDX file {} has rank {}; expected 1 to {}", path, rank, rank_max));
   }
   auto header = idx_header{element_type, {}};
   for (std::size_t axis = 0; axis < rank; ++axis) {
@@ -139,7 +138,7 @@ idx_header read_header(gzip_reader& file, const std::filesystem::path& path) {
 }
 
 /// Refuses a header that promises more than `bytes_max`, without ever computing a product that could overflow.
-void check_size(const idx_header& header, std::uint64_t bytes_max, const std::filesystem::path& path) {
+void check_size(const idx_header& header, std::uint64_t bytes_max, const std::string& path) {
   if (std::ranges::count(header.extents, 0) > 0) return;
   auto elements_left = bytes_max / size_bytes(header.element_type);
   for (auto extent : header.extents) elements_left /= static_cast<std::uint64_t>(extent);
@@ -147,7 +146,7 @@ void check_size(const idx_header& header, std::uint64_t bytes_max, const std::fi
     throw resource_exhausted_error(
         fmt::format("IDX file {} promises {} elements of type {}, more than the limit of {} bytes; if the file is "
                     "right, raise the limit that read_idx_file is given",
-                    path.string(), fmt::join(header.extents, " x "), to_string(header.element_type), bytes_max));
+                    path, fmt::join(header.extents, " x "), to_string(header.element_type), bytes_max));
   }
 }
 
@@ -158,7 +157,7 @@ void big_endian_to_native(std::span<std::byte> bytes, std::size_t element_bytes)
 
 }  // namespace
 
-tensor read_idx_file(const std::filesystem::path& path, std::uint64_t bytes_max) {
+tensor read_idx_file(const std::string& path, std::uint64_t bytes_max) {
   auto file = gzip_reader{path};
   auto header = read_header(file, path);
   check_size(header, bytes_max, path);
@@ -169,7 +168,7 @@ tensor read_idx_file(const std::filesystem::path& path, std::uint64_t bytes_max)
     throw invalid_argument_error(
         fmt::format("IDX file {} goes on after the {} bytes that its header promises; it is "
                     "damaged or no IDX file",
-                    path.string(), bytes.size()));
+                    path, bytes.size()));
   }
   big_endian_to_native(bytes, size_bytes(header.element_type));
   return result;

@@ -13,7 +13,7 @@
 #include <troupe/device/tensor/tensor.hpp>
 
 #include <cstdint>
-#include <filesystem>
+#include <string>
 
 namespace troupe {
 
@@ -29,6 +29,6 @@ inline constexpr std::uint64_t idx_file_bytes_max = std::uint64_t{4} << 30;
 ///  - `invalid_argument_error` if it is no IDX file or has another size than its header says,
 ///  - `resource_exhausted_error` if its header promises more than `bytes_max` bytes of elements,
 ///  - `data_loss_error` if it ends too early or its compressed data are damaged.
-tensor read_idx_file(const std::filesystem::path& path, std::uint64_t bytes_max = idx_file_bytes_max);
+tensor read_idx_file(const std::string& path, std::uint64_t bytes_max = idx_file_bytes_max);
 
 }  // namespace troupe

@@ -87,16 +87,16 @@ tensor read(const buffer& content) {
 
 }  // namespace
 
-tensor read_npy_file(const std::filesystem::path& path) {
-  const auto content = map_file(path.string());
+tensor read_npy_file(const std::string& path) {
+  const auto content = map_file(path);
   try {
     return read(content);
   } catch (const error& why) {
-    throw_status(status{why.code(), fmt::format("NPY file {}: {}", path.string(), why.message())});
+    throw_status(status{why.code(), fmt::format("NPY file {}: {}", path, why.message())});
   }
 }
 
-void write_npy_file(const std::filesystem::path& path, const tensor& content) {
+void write_npy_file(const std::string& path, const tensor& content) {
   auto dictionary = detail::format_npy_header({content.get_dtype(), content.get_shape()});
   const auto prefix_bytes = magic.size() + version_bytes + 2;
   const auto unpadded = prefix_bytes + dictionary.size() + 1;
@@ -106,7 +106,7 @@ void write_npy_file(const std::filesystem::path& path, const tensor& content) {
   header += {'\x01', '\x00', static_cast<char>(dictionary.size() & 0xff), static_cast<char>(dictionary.size() >> 8)};
   header += dictionary;
   const auto elements = content.bytes();
-  atomic_file file{path.string()};
+  atomic_file file{path};
   file.write(std::as_bytes(std::span{header}));
   file.write(elements);
   file.commit();

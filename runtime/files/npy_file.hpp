@@ -11,7 +11,7 @@
 
 #include <troupe/device/tensor/tensor.hpp>
 
-#include <filesystem>
+#include <string>
 
 namespace troupe {
 
@@ -24,10 +24,10 @@ namespace troupe {
 ///    `failed_precondition_error` if it is no regular file,
 ///  - `invalid_argument_error` if it is no NPY file, holds what is no tensor, or goes on behind its elements,
 ///  - `data_loss_error` if it ends too early.
-tensor read_npy_file(const std::filesystem::path& path);
+tensor read_npy_file(const std::string& path);
 
 /// Writes the tensor, which is in host memory, as a whole or not at all. Throws invalid_argument_error for bfloat16,
 /// which numpy has not, and as throw_system_error does.
-void write_npy_file(const std::filesystem::path& path, const tensor& content);
+void write_npy_file(const std::string& path, const tensor& content);
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #include <troupe/runtime/replicas/replica_group.hpp>
 #include <troupe/runtime/system_config.hpp>
 
+#include <caf/actor_system_config.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
@@ -21,9 +22,9 @@ constexpr auto stop_limit = std::chrono::seconds{3};
 thread_local const replica_group* served_here = nullptr;
 
 /// A strategy without an application's actor system needs no scheduler to speak of: its actors have threads.
-std::unique_ptr<caf::actor_system_config> own_config() {
+std::unique_ptr<system_config> own_config() {
   auto config = std::make_unique<system_config>(false);
-  config->set("scheduler.max-threads", std::size_t{1});
+  (*config)->set("scheduler.max-threads", std::size_t{1});
   return config;
 }
 

@@ -9,6 +9,7 @@
 #include <troupe/actors/replicas/merge_barrier.hpp>
 #include <troupe/actors/replicas/replica.hpp>
 #include <troupe/device/collectives/communicator.hpp>
+#include <troupe/runtime/system_config.hpp>
 
 #include <caf/actor_system.hpp>
 
@@ -79,7 +80,7 @@ class replica_group {
   void abort_communicators(const status& why);
 
   options options_;
-  std::unique_ptr<caf::actor_system_config> own_config_;
+  std::unique_ptr<system_config> own_config_;
   std::unique_ptr<caf::actor_system> own_system_;
   caf::actor_system* system_;
   std::vector<caf::actor> actors_;

@@ -6,6 +6,7 @@
 #include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/distributed_variable.hpp>
 #include <troupe/runtime/replicas/colocation.hpp>
+#include <troupe/runtime/replicas/replica_group.hpp>
 #include <troupe/runtime/replicas/strategy_state.hpp>
 
 #include <fmt/format.h>

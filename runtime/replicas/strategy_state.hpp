@@ -4,13 +4,14 @@
 // Users hold a `strategy`; this is the part that does not depend on their types.
 #pragma once
 
+#include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/replicas/lock_step.hpp>
 #include <troupe/device/collectives/communication_options.hpp>
 #include <troupe/device/collectives/communication_plan.hpp>
 #include <troupe/device/collectives/communicator.hpp>
 #include <troupe/device/collectives/indexed_slices.hpp>
 #include <troupe/device/kernels/reduction.hpp>
 #include <troupe/runtime/replicas/execution_context.hpp>
-#include <troupe/runtime/replicas/replica_group.hpp>
 
 #include <functional>
 #include <memory>
@@ -22,6 +23,7 @@
 
 namespace troupe {
 
+class replica_group;
 class variable_state;
 
 /// What distinguishes the strategies.

@@ -1,7 +1,10 @@
 #include <troupe/device/base/error.hpp>
+#include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/rpc/rpc_system.hpp>
 #include <troupe/runtime/system_config.hpp>
 
+#include <caf/actor_system_config.hpp>
+#include <caf/logger.hpp>
 #include <fmt/format.h>
 
 #include <array>
@@ -27,6 +30,17 @@ struct owned_system {
   std::unique_ptr<caf::actor_system> system;
   bool abandoned = false;
 };
+
+/// Whether this thread is one of the system's own. CAF's threads remember their system; others do so only within a
+/// system_scope.
+bool runs_here(caf::actor_system& system) { return caf::logger::current_logger() == &system.logger(); }
+
+std::shared_ptr<owned_system> make_system(bool networked) {
+  return {new owned_system(networked), [](owned_system* last) {
+            std::unique_ptr<owned_system> ending{last};
+            if (runs_here(*ending->system)) reaper::instance().take(std::shared_ptr<owned_system>{std::move(ending)});
+          }};
+}
 
 struct shared_systems {
   std::mutex mutex;
@@ -54,7 +68,7 @@ std::shared_ptr<caf::actor_system> shared_system(bool networked) {
   const std::scoped_lock lock{all.mutex};
   auto& slot = all.by_kind[networked ? 1 : 0];
   auto owner = slot.lock();
-  if (!owner) slot = owner = std::make_shared<owned_system>(networked);
+  if (!owner) slot = owner = make_system(networked);
   return {owner, owner->system.get()};
 }
 

@@ -10,8 +10,8 @@
 namespace troupe::rpc {
 
 /// Made when it is first needed, shared by all servers and clients of the process, and ended with the last of them;
-/// `networked` ones have CAF's middleman. The last handle must not be dropped by an actor of that system, such as a
-/// method of a server.
+/// `networked` ones have CAF's middleman. Its end waits for its threads; if one of them drops the last handle, because
+/// it runs the method of a server for example, the reaper ends it.
 std::shared_ptr<caf::actor_system> shared_system(bool networked);
 
 /// For a system that can't end, since one of its actors computes and does not come back: it is left to the end of the

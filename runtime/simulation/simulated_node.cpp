@@ -1,5 +1,6 @@
 #include <troupe/actors/functions/build_id.hpp>
 #include <troupe/actors/messages/message_types.hpp>
+#include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/simulation/simulated_node.hpp>
 
 #include <caf/exit_reason.hpp>

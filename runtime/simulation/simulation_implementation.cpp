@@ -1,5 +1,11 @@
+#include <troupe/actors/closures/coordinator.hpp>
+#include <troupe/actors/closures/worker.hpp>
 #include <troupe/actors/membership/event_bus.hpp>
+#include <troupe/actors/membership/member.hpp>
+#include <troupe/actors/membership/membership.hpp>
+#include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/client.hpp>
+#include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
 #include <troupe/runtime/simulation/simulation_implementation.hpp>
 
@@ -62,10 +68,11 @@ void simulation::implementation::start_chief(simulated_node& node) {
   chief.queue = std::make_shared<submission_queue>(cluster.queue_capacity);
   chief.dialer = node.spawn(network_dialer);
   chief.events = node.spawn(event_bus);
-  chief.client = node.spawn(troupe::client, chief.dialer, cluster.variables);
+  chief.client = std::make_shared<const client_actor>(node.spawn(troupe::client, chief.dialer, cluster.variables));
   auto coordination = cluster.coordinator;
   coordination.first_session = node.who().incarnation;
-  chief.coordinator = node.spawn(troupe::coordinator, chief.queue, coordination, chief.events);
+  chief.coordinator = std::make_shared<const coordinator_actor>(
+      node.spawn(troupe::coordinator, chief.queue, coordination, chief.events));
   const auto listener = node.spawn([this](event_listener::pointer) -> event_listener::behavior_type {
     return {[this](event_atom, wire<event>& what) {
       if (what.open().ok()) take_event(*what);
@@ -79,7 +86,7 @@ void simulation::implementation::start_chief(simulated_node& node) {
   for (const auto& [task, address] : addresses)
     if (task != chief_task) terms.members.emplace_back(task, address);
   chief.membership = node.spawn(troupe::membership, chief.dialer, std::move(terms),
-                                membership_audience{chief.coordinator, chief.client, chief.events});
+                                membership_audience{*chief.coordinator, *chief.client, chief.events});
 }
 
 void simulation::implementation::start_member(simulated_node& node) {

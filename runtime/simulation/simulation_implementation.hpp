@@ -28,8 +28,8 @@ struct simulation::implementation {
     std::shared_ptr<submission_queue> queue;
     dialer_actor dialer;
     event_bus_actor events;
-    client_actor client;
-    coordinator_actor coordinator;
+    client_ptr client;
+    coordinator_ptr coordinator;
     membership_actor membership;
   };
 

@@ -1,4 +1,6 @@
 // The chief's program in a simulation: closures, variables and questions, none of which blocks.
+#include <troupe/actors/values/wire.hpp>
+#include <troupe/actors/variables/variable_client.hpp>
 #include <troupe/runtime/simulation/simulation_implementation.hpp>
 
 #include <caf/send.hpp>
@@ -35,7 +37,7 @@ std::shared_ptr<closure> simulation::enqueue(detail::packed_closure packed, sche
   if (chief.queue->error_pending) {
     scheduled->finish({status_code::cancelled, "not run: an earlier closure's error waits for join() or done()"});
   } else if (chief.queue->push(scheduled)) {
-    caf::anon_send(chief.coordinator, submit_atom_v);
+    caf::anon_send(*chief.coordinator, submit_atom_v);
   }
   return scheduled;
 }
@@ -56,7 +58,7 @@ std::shared_ptr<per_worker_resource> simulation::create_resource(detail::packed_
       wire<closure_order>{
           {.builds = id, .function = std::move(packed.function), .arguments = std::move(packed.arguments)}});
   await(*this, made, "making a per-worker value");
-  return std::make_shared<per_worker_resource>(id, coordinator());
+  return std::make_shared<per_worker_resource>(id, shared_coordinator());
 }
 
 bool simulation::error_pending() const { return implementation_->running_chief().queue->error_pending; }
@@ -92,7 +94,7 @@ tensor_variable simulation::make_variable(std::string name, const tensor& initia
   auto record = std::make_shared<variable_record>(std::move(name), initial.get_dtype(), initial.get_shape());
   const auto rows = initial.rank() == 0 ? 1 : initial.get_shape()[0];
   record->set_shards({{{server, incarnation, number}, 0, rows}});
-  return {std::move(record), client()};
+  return {std::move(record), shared_client()};
 }
 
 std::shared_ptr<operation_group> simulation::start(planned_operation plan, duration limit) {

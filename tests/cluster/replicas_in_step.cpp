@@ -6,6 +6,7 @@
 #include <troupe/runtime/dataset_sources.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
 #include <troupe/runtime/replica_context.hpp>
+#include <troupe/runtime/strategy_extended.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <fmt/ranges.h>
@@ -29,6 +30,7 @@ const std::vector<std::string> two_devices{"CPU:0", "CPU:1"};
 
 void compute(process_group& group) {
   const multi_worker_mirrored_strategy strategy{group, two_devices};
+  say("by {}", strategy.extended().communicator_description());
   const auto ids = strategy.run([] { return replica_context::current().replica_id_in_sync_group(); });
   say("ids {} {} of {}", ids[0], ids[1], strategy.num_replicas_in_sync());
   say("reduced {}", strategy.reduce(reduce_op::sum, ids));
@@ -56,6 +58,7 @@ BOOST_AUTO_TEST_CASE(replicas_of_all_processes_compute_together) {
   cluster.start();
   for (const auto* task : {"chief", "worker 0"}) {
     const auto line = [&](const std::string& text) { cluster.wait_for(fmt::format("[{}] {}", task, text)); };
+    line("by threads in shared memory, 2 replicas on CPU:0..1; between processes shared memory, 2 ranks on one host");
     line(task == std::string{"chief"} ? "ids 0 1 of 4" : "ids 2 3 of 4");
     line("reduced 6");
     line("all_reduced 10 10");

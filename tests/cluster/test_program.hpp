@@ -6,6 +6,7 @@
 // nobody sleeps to wait for anybody.
 #pragma once
 
+#include <troupe/runtime/actors.hpp>
 #include <troupe/runtime/run.hpp>
 
 #include <fmt/format.h>

@@ -1,8 +1,10 @@
 // compiles
 //
-// What an application with an actor system of its own, and one that computes, find in the one header.
-#include <troupe/runtime/simulation.hpp>
+// What an application with an actor system of its own, and one that computes, find in the one header; the base class of
+// its config is CAF's and comes with CAF's header.
 #include <troupe/troupe.hpp>
+
+#include <caf/actor_system_config.hpp>
 
 class own_config : public caf::actor_system_config {
  public:
@@ -13,7 +15,7 @@ void element_wise(troupe::tensor& x, const troupe::tensor& y) { troupe::add_in_p
 
 int step(int a, int b) { return a + b; }
 
-void every_form_of_schedule(troupe::cluster_coordinator& coordinator, troupe::simulation& simulation) {
+void every_form_of_schedule(troupe::cluster_coordinator& coordinator) {
   troupe::schedule_options options{.worker = 1};
   auto sum = coordinator.schedule<step>(1, 2);
   sum = coordinator.schedule<step>(options, 1, sum);
@@ -21,8 +23,6 @@ void every_form_of_schedule(troupe::cluster_coordinator& coordinator, troupe::si
   sum = coordinator.schedule([](int a, const int& b) { return a + b; }, 1, 2.0F);
   sum = coordinator.schedule(
       {.worker = 0}, [](const auto& a, const auto& b) { return a + b; }, 1, sum);
-  sum = simulation.schedule<step>({.worker = 0}, 1, 2);
-  sum = simulation.schedule<step>(1, 2);
 }
 
 void every_form_of_a_dataset(troupe::cluster_coordinator& coordinator, troupe::system_config& config) {

@@ -1,6 +1,7 @@
 // A whole cluster inside the test's process, in an actor system that the test owns.
 #pragma once
 
+#include <troupe/runtime/actors.hpp>
 #include <troupe/runtime/system_config.hpp>
 #include <troupe/troupe.hpp>
 

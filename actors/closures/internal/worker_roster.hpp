@@ -11,7 +11,11 @@
 #pragma once
 
 #include <troupe/actors/closures/closure.hpp>
+#include <troupe/actors/closures/coordinator_options.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/values/wire.hpp>
+
+#include <caf/typed_actor.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -19,17 +23,6 @@
 #include <vector>
 
 namespace troupe {
-
-struct window_options {
-  /// Closures that a worker is given before another one counts as freer.
-  std::uint32_t slots = 8;
-  /// Closures that a worker has begun and not ended, as fibers of one thread; at least `slots`. While some wait for a
-  /// server, others that were taken in advance begin, and what they ask of the server leaves in one message.
-  std::uint32_t fibers_max = 64;
-  /// Closures that a worker may hold, running or waiting.
-  std::uint32_t window_max = 1024;
-  duration prefetch_horizon = std::chrono::milliseconds{2};
-};
 
 struct worker_entry {
   enum class admission : std::uint8_t { gone, admitting, admitted };

@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/internal/keep_awake.hpp>
+#include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/actors/fibers/timers.hpp>
 
 #include <caf/abstract_actor.hpp>

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/actors/rpc/internal/rpc_executor.hpp>
 
 #include <caf/actor_cast.hpp>

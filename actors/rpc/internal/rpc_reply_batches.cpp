@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/rpc/internal/rpc_reply_batches.hpp>
 

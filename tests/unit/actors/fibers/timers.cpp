@@ -1,5 +1,7 @@
 #include "support/simulated_world.hpp"
 
+#include <troupe/actors/fibers/notifier.hpp>
+
 #include <boost/test/unit_test.hpp>
 
 #include <optional>

@@ -65,7 +65,7 @@ struct client_of_fibers : closure_environment {
   }
   variable_client& variables() override { return *operations; }
   int worker_index() const override { return 0; }
-  client_actor variables_of_replicas() override { return {}; }
+  client_ptr variables_of_replicas() override { return {}; }
   std::shared_ptr<void>& worker_local(const void*) override { return local_; }
 
   caf::event_based_actor* self;

@@ -3,12 +3,14 @@
 
 #include <troupe/actors/values/bulk.hpp>
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
+#include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/rpc/rpc_system.hpp>
 #include <troupe/runtime/rpc/rpc_transport.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <caf/actor_system.hpp>
 
+#include <future>
 #include <memory>
 
 namespace troupe::rpc {
@@ -71,6 +73,23 @@ BOOST_AUTO_TEST_CASE(clients_and_servers_share_a_system_until_the_last_of_them_g
   BOOST_TEST(!watched.expired());
   second.reset();
   BOOST_TEST(watched.expired());
+}
+
+BOOST_AUTO_TEST_CASE(one_of_its_own_actors_may_drop_the_shared_system_last) {
+  const auto last = std::make_shared<std::shared_ptr<caf::actor_system>>(shared_system(false));
+  const std::weak_ptr<caf::actor_system> watched = *last;
+  std::promise<void> dropped;
+  {
+    const system_scope scope;
+    // Detached, as the actors of servers are: the end of the system waits for its thread.
+    (*last)->spawn<caf::detached>([last, &dropped] {
+      last->reset();
+      dropped.set_value();
+    });
+  }
+  BOOST_REQUIRE((dropped.get_future().wait_for(10s) == std::future_status::ready));
+  BOOST_TEST(watched.expired());
+  BOOST_TEST(reaper::instance().wait_until_idle(10s));
 }
 
 }  // namespace

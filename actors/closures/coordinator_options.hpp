@@ -1,0 +1,39 @@
+// How a coordinator schedules.
+#pragma once
+
+#include <troupe/actors/fibers/time.hpp>
+#include <troupe/actors/messages/messages.hpp>
+#include <troupe/actors/values/inbox_limits.hpp>
+
+#include <cstdint>
+
+namespace troupe {
+
+/// How much each worker is given at a time; see worker_roster.hpp.
+struct window_options {
+  /// Closures that a worker is given before another one counts as freer.
+  std::uint32_t slots = 8;
+  /// Closures that a worker has begun and not ended, as fibers of one thread; at least `slots`. While some wait for a
+  /// server, others that were taken in advance begin, and what they ask of the server leaves in one message.
+  std::uint32_t fibers_max = 64;
+  /// Closures that a worker may hold, running or waiting.
+  std::uint32_t window_max = 1024;
+  duration prefetch_horizon = std::chrono::milliseconds{2};
+};
+
+struct coordinator_options {
+  /// Sessions count from here: a chief's incarnation, so that they differ from those of an earlier chief.
+  session_id first_session = 1;
+  window_options windows;
+  /// A closure that was lost with so many workers fails: it may be what ends them.
+  std::uint32_t lost_workers_max = 8;
+  duration admission_limit = std::chrono::seconds{5};
+  duration admission_retry = std::chrono::milliseconds{500};
+  /// Limits of closures up to `exact_limit_max` are kept exactly, longer ones to within one sweep.
+  duration exact_limit_max = std::chrono::minutes{1};
+  duration sweep_interval = std::chrono::seconds{5};
+  /// For outcomes whose results are under way.
+  inbox_limits inbox;
+};
+
+}  // namespace troupe

@@ -1,0 +1,27 @@
+// How a worker runs closures.
+#pragma once
+
+#include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/actors/fibers/time.hpp>
+#include <troupe/actors/values/inbox_limits.hpp>
+#include <troupe/actors/variables/variable_operations.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace troupe {
+
+struct worker_options {
+  fiber_host::options fibers;
+  variable_client_options variables;
+  /// How long the worker runs closures before it looks at its mailbox.
+  duration turn_budget = std::chrono::milliseconds{1};
+  /// Outcomes are sent at the end of a turn, or when so many wait, or the first has waited so long.
+  std::size_t outcomes_max = 128;
+  duration outcome_delay = std::chrono::microseconds{500};
+  inbox_limits inbox;
+  /// Closures that may wait for other closures at the same time; each keeps its stack.
+  std::uint32_t waiting_max = 4096;
+};
+
+}  // namespace troupe

@@ -1,0 +1,17 @@
+// How soon a silent peer counts as lost.
+#pragma once
+
+#include <troupe/actors/fibers/time.hpp>
+
+namespace troupe {
+
+struct failure_detector_options {
+  duration ping_interval = std::chrono::milliseconds{250};
+  /// At least four intervals.
+  duration silence_max = std::chrono::seconds{2};
+
+  /// @throws invalid_argument_error
+  void check() const;
+};
+
+}  // namespace troupe

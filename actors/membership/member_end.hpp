@@ -1,0 +1,16 @@
+// How a process's part in its cluster ended.
+#pragma once
+
+#include <troupe/device/base/error.hpp>
+
+namespace troupe {
+
+/// How a member's part in its cluster ended.
+struct member_end {
+  /// `failed`: the process's worker or server ended by itself, which only an uncaught error can make it do.
+  enum class kind { retired, orphaned, failed };
+  kind how = kind::retired;
+  status why;
+};
+
+}  // namespace troupe

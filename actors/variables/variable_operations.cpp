@@ -1,0 +1,68 @@
+#include <troupe/actors/fibers/completion.hpp>
+#include <troupe/actors/variables/variable_client.hpp>
+#include <troupe/actors/variables/variable_operations.hpp>
+
+#include <caf/send.hpp>
+
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+const fiber_local<client_ptr> client_in_use;
+
+}  // namespace
+
+using_client::using_client(client_ptr client) : before_(std::exchange(*client_in_use, std::move(client))) {}
+
+using_client::~using_client() { *client_in_use = std::move(before_); }
+
+client_ptr using_client::current() {
+  if (auto* const closure = closure_environment::current()) return closure->variables_of_replicas();
+  return *client_in_use;
+}
+
+namespace {
+
+std::vector<operation_outcome> perform_in_fiber(closure_environment& here,
+                                                const std::shared_ptr<operation_group>& group) {
+  const auto point = wait_point::make();
+  group->done = [point] { point->complete(); };
+  here.variables().submit(group);
+  point->wait_until(never, "variable operations");
+  return std::move(group->outcomes);
+}
+
+std::vector<operation_outcome> perform_in_thread(const client_ptr& client,
+                                                 const std::shared_ptr<operation_group>& group) {
+  const auto ended = std::make_shared<completion>();
+  group->done = [ended] { ended->set(); };
+  // The group keeps its own deadline; this one is for a client actor that has ended and answers nobody.
+  constexpr auto grace = std::chrono::seconds{1};
+  const auto deadline = later(current_time(), group->limit + grace);
+  caf::anon_send(*client, perform_atom_v, group);
+  try {
+    ended->wait_until(deadline, "variable operations");
+  } catch (const deadline_exceeded_error& late) {
+    throw unavailable_error{late.get_status().wrap(
+        status_code::unavailable, "this process's variable client does not answer: the cluster object was destroyed")};
+  }
+  return std::move(group->outcomes);
+}
+
+}  // namespace
+
+std::vector<operation_outcome> perform(const client_ptr& client, std::vector<shard_request> requests, duration limit) {
+  if (requests.empty()) return {};
+  const auto group = std::make_shared<operation_group>(std::move(requests), limit);
+  if (auto* const here = closure_environment::current()) return perform_in_fiber(*here, group);
+  if (!client && *client_in_use) return perform_in_thread(*client_in_use, group);
+  if (!client)
+    throw failed_precondition_error{
+        "a variable was used by a thread that is neither a closure of a worker nor part of the program that made the "
+        "variable"};
+  return perform_in_thread(client, group);
+}
+
+}  // namespace troupe

@@ -1,0 +1,18 @@
+// For programs with actors of their own: CAF's actors, the interfaces of troupe's, and what their messages are made of.
+//
+// troupe.hpp does without it, and without CAF's headers, which take as long to compile as all the rest.
+#pragma once
+
+#include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/messages/message_types.hpp>
+#include <troupe/actors/values/wire.hpp>
+#include <troupe/runtime/system_config.hpp>
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+#include <caf/typed_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
