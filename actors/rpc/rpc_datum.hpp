@@ -5,7 +5,7 @@
 // as data: booleans, integers, floating-point numbers, texts, tensors, lists, and records with named fields. A
 // program's own types are taken apart into data and put together again by `representation` (rpc_representation.hpp).
 //
-// D-1 Numbers arrive bit for bit, infinities and NaN included. D-2 Tensors share their buffers; nothing is copied
+// RD-1 Numbers arrive bit for bit, infinities and NaN included. RD-2 Tensors share their buffers; nothing is copied
 // inside a process.
 #pragma once
 

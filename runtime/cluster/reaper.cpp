@@ -42,9 +42,13 @@ void reaper::take(std::shared_ptr<void> last) noexcept {
 void reaper::run(const std::shared_ptr<ends>& shared, std::list<std::thread>::iterator self,
                  std::shared_ptr<void> last) {
   last.reset();
-  const std::scoped_lock lock{shared->mutex};
-  shared->over.splice(shared->over.end(), shared->open, self);
-  shared->changed.notify_all();
+  std::shared_ptr<completion> idle;
+  {
+    const std::scoped_lock lock{shared->mutex};
+    shared->over.splice(shared->over.end(), shared->open, self);
+    if (shared->open.empty()) idle = std::move(shared->idle);
+  }
+  if (idle) idle->set();
 }
 
 std::size_t reaper::open() const {
@@ -53,13 +57,17 @@ std::size_t reaper::open() const {
 }
 
 bool reaper::wait_until_idle(duration limit) {
-  auto idle = false;
+  std::shared_ptr<completion> idle;
   {
-    std::unique_lock lock{shared_->mutex};
-    idle = shared_->changed.wait_for(lock, limit, [this] { return shared_->open.empty(); });
+    const std::scoped_lock lock{shared_->mutex};
+    if (!shared_->open.empty()) {
+      if (!shared_->idle) shared_->idle = std::make_shared<completion>();
+      idle = shared_->idle;
+    }
   }
+  const auto ended = !idle || idle->block_for(limit);
   join_those_that_are_over();
-  return idle;
+  return ended;
 }
 
 void reaper::join_those_that_are_over() {

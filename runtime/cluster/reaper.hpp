@@ -10,9 +10,8 @@
 // that computes for ever) is left to the operating system.
 #pragma once
 
-#include <troupe/actors/fibers/timers.hpp>
+#include <troupe/actors/fibers/completion.hpp>
 
-#include <condition_variable>
 #include <cstddef>
 #include <list>
 #include <memory>
@@ -43,7 +42,8 @@ class reaper {
  private:
   struct ends {
     mutable std::mutex mutex;
-    std::condition_variable changed;
+    /// Null while nobody waits for the last end.
+    std::shared_ptr<completion> idle;
     std::list<std::thread> open;
     /// Those that have said their last word here.
     std::list<std::thread> over;

@@ -3,13 +3,12 @@
 // It lives in an actor system of the application, or in one of its own. Everything that waits here ends by the step's
 // deadline at the latest, which is `step_limit` after its start.
 //
-//   D-1 A broken group of communicators is replaced before the next use, while no replica is in a collective.
+//   RG-1 A broken group of communicators is replaced before the next use, while no replica is in a collective.
 #pragma once
 
 #include <troupe/actors/replicas/merge_barrier.hpp>
 #include <troupe/actors/replicas/replica.hpp>
 #include <troupe/device/collectives/communicator.hpp>
-#include <troupe/runtime/system_config.hpp>
 
 #include <caf/actor_system.hpp>
 
@@ -22,6 +21,8 @@
 #include <vector>
 
 namespace troupe {
+
+class system_config;
 
 /// The steps that somebody waits for; they end with the barrier, whatever it was doing.
 class open_steps {

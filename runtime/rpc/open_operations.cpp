@@ -26,10 +26,14 @@ open_operations::leaving open_operations::leave(std::uint64_t number) {
 
 open_operations::leaving::~leaving() {
   ended_.reset();
-  // Under the lock to its end: who waits may destroy the gate as soon as it is unlocked.
-  const std::scoped_lock lock{gate_.mutex_};
-  --gate_.leaving_;
-  gate_.changed_.notify_all();
+  std::shared_ptr<completion> emptied;
+  {
+    // Who waits may destroy the gate as soon as this is unlocked.
+    const std::scoped_lock lock{gate_.mutex_};
+    --gate_.leaving_;
+    if (gate_.empty()) emptied = std::move(gate_.emptied_);
+  }
+  if (emptied) emptied->set();
 }
 
 grpc_operation_ptr open_operations::find(std::uint64_t number) const {
@@ -52,12 +56,15 @@ bool open_operations::is_closed() const {
   return closed_;
 }
 
-bool open_operations::wait_until_empty(std::optional<duration> limit) const {
-  std::unique_lock lock{mutex_};
-  const auto empty = [this] { return open_.empty() && leaving_ == 0; };
-  if (limit) return changed_.wait_for(lock, *limit, empty);
-  changed_.wait(lock, empty);
-  return true;
+bool open_operations::wait_until_empty(duration limit) const {
+  std::shared_ptr<completion> emptied;
+  {
+    const std::scoped_lock lock{mutex_};
+    if (empty()) return true;
+    if (!emptied_) emptied_ = std::make_shared<completion>();
+    emptied = emptied_;
+  }
+  return emptied->block_for(limit);
 }
 
 }  // namespace troupe::rpc

@@ -18,12 +18,10 @@
 #include <troupe/actors/rpc/rpc_call.hpp>
 #include <troupe/rpc.grpc.pb.h>
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -86,13 +84,16 @@ class open_operations {
   /// Nothing enters any more. What is open, for the first who closes.
   std::vector<grpc_operation_ptr> close();
   bool is_closed() const;
-  /// Whether all have left, at the latest after `limit`; without a limit it waits for them.
-  bool wait_until_empty(std::optional<duration> limit = std::nullopt) const;
+  /// Whether all have left, at the latest after `limit`. Blocks the thread, even inside a fiber.
+  bool wait_until_empty(duration limit = duration::max()) const;
 
  private:
+  bool empty() const { return open_.empty() && leaving_ == 0; }
+
   const std::size_t places_;
   mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
+  /// Null while nobody waits.
+  mutable std::shared_ptr<completion> emptied_;
   bool closed_ = false;
   std::uint64_t last_number_ = 0;
   std::unordered_map<std::uint64_t, grpc_operation_ptr> open_;

@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(each_kind_of_object_becomes_the_data_that_the_table_says) {
   BOOST_TEST(datum{}.empty());
 }
 
-BOOST_AUTO_TEST_CASE(tensors_share_their_buffers_with_their_data) {  // D-2
+BOOST_AUTO_TEST_CASE(tensors_share_their_buffers_with_their_data) {  // RD-2
   const auto x = tensor::of<float>({1, 2, 3});
   const datum data{x};
   BOOST_TEST(data.as<tensor>().data() == x.data());
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(a_double_is_a_float_with_rounding_but_not_beyond_the_range_
   BOOST_TEST(datum{0.1f}.as<double>() == static_cast<double>(0.1f));
 }
 
-BOOST_AUTO_TEST_CASE(floating_point_numbers_keep_every_bit) {  // D-1
+BOOST_AUTO_TEST_CASE(floating_point_numbers_keep_every_bit) {  // RD-1
   for (const auto pattern : {0x80000000u, 0x00000001u, 0x7f800000u, 0xff800000u, 0x7fc12345u, 0x7f812345u}) {
     const datum data{std::bit_cast<float>(pattern)};
     BOOST_TEST(bits(*data.get_if<float>()) == pattern);

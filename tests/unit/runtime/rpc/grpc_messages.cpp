@@ -87,7 +87,7 @@ v1::Datum tensor_message(const std::string& type, std::initializer_list<std::int
 
 // --- data ------------------------------------------------------------------------------------------------------------
 
-// D-1
+// RD-1
 BOOST_AUTO_TEST_CASE(every_kind_of_data_arrives_as_it_was) {
   BOOST_TEST(arrives(datum{}));
   BOOST_TEST(arrives(exactly(false)));
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_data_arrives_as_it_was) {
   BOOST_TEST(arrives(example()));
 }
 
-// D-1
+// RD-1
 BOOST_AUTO_TEST_CASE(floating_point_numbers_arrive_bit_for_bit) {
   for (const auto bits : {0x80000000u, 0x7f800000u, 0xff800000u, 0x7fc12345u, 0xffc00001u, 1u})
     BOOST_TEST(arrives(exactly(std::bit_cast<float>(bits))));
