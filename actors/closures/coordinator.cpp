@@ -45,6 +45,7 @@ void coordinator_state::end_turn() {
     take_submitted();
     send_out();
   } while (raise_errors());
+  release_ended();
   answer_joins();
 }
 
@@ -245,8 +246,12 @@ void coordinator_state::end(const closure_ptr& what, status ended, value result)
   assert(turns_ != 0);
   --open_;
   what->finish(std::move(ended), std::move(result));
-  submitted_->release(1);
+  ++ended_;
   if (!what->dependents.empty()) end_dependents(what);
+}
+
+void coordinator_state::release_ended() {
+  if (ended_ != 0) submitted_->release(std::exchange(ended_, 0));
 }
 
 void coordinator_state::end_dependents(const closure_ptr& producer) {
@@ -321,6 +326,7 @@ bool coordinator_state::raise_errors() {
   cancelling_ = false;
   submitted_->error_pending.store(false, std::memory_order_release);
   publish({.kind = event_kind::generation_cancelled, .count = cancelled_count, .why = first});
+  release_ended();  // whoever hears of the error finds room
   for (auto& promise : std::exchange(raises_, {})) promise.deliver(make_error(first));
   return true;
 }

@@ -99,6 +99,8 @@ class coordinator_state {
   void take_outcome(worker_entry& worker, closure_outcome& outcome);
   void end(const closure_ptr& what, status ended, value result);
   void end_dependents(const closure_ptr& producer);
+  /// Makes room in the queue for others; once in a turn, since callers push under the same lock.
+  void release_ended();
 
   // --- errors and joins ---
   caf::result<caf::ok_atom> drained();
@@ -143,6 +145,8 @@ class coordinator_state {
   std::size_t queued_count_ = 0;
   /// Accepted and not ended.
   std::size_t open_ = 0;
+  /// Ended in this turn.
+  std::size_t ended_ = 0;
   bool sweeping_ = false;
 
   worker_roster roster_;

@@ -6,8 +6,8 @@
 // Solution: a shared, immutable object that is encoded only when an archive asks for it. What arrives from elsewhere
 // stays encoded until somebody asks for an object of a type, and is sent on as the same bytes and attachments.
 //
-// V-1 The object never changes after `of`: copies share it, from any thread.
-// V-2 An encoded value is decoded only as the type it was made from.
+// E-1 The object never changes after `of`: copies share it, from any thread.
+// E-2 An encoded value is decoded only as the type it was made from.
 #pragma once
 
 #include <troupe/actors/values/codec.hpp>

@@ -105,13 +105,13 @@ operation_outcome shard_state::perform_once(client_record& client, const shard_o
   const auto place =
       std::lower_bound(client.changes.begin(), client.changes.end(), operation.sequence,
                        [](const remembered& known, std::uint64_t sequence) { return known.sequence < sequence; });
-  if (place != client.changes.end() && place->sequence == operation.sequence) return place->outcome;
+  if (place != client.changes.end() && place->sequence == operation.sequence) return {.ended = place->ended};
   if (client.changes.size() >= options_.remembered_changes_max)
     return {.ended = {status_code::resource_exhausted,
                       fmt::format("a client has {} changes of variable \"{}\" in flight, the limit "
                                   "(remembered_changes_max); wait for some before the next",
                                   client.changes.size(), variable_)}};
-  return client.changes.insert(place, {operation.sequence, perform(operation)})->outcome;
+  return {.ended = client.changes.insert(place, {operation.sequence, perform(operation).ended})->ended};
 }
 
 // --- operations -----------------------------------------------------------------------------------------------------
@@ -152,8 +152,7 @@ void shard_state::apply(const shard_operation& operation, operation_outcome& out
     case operation_kind::apply_gradient:
       return troupe::apply(operation.rule, content_, operand, slots_, step_);
     case operation_kind::call:
-      outcome.result = call(operation);
-      return;
+      return call(operation);
     case operation_kind::snapshot:
       outcome.content = content_;
       outcome.slots = slots_;
@@ -164,14 +163,13 @@ void shard_state::apply(const shard_operation& operation, operation_outcome& out
 }
 
 /// The function gets the variable's content as its first argument and returns the new content.
-value shard_state::call(const shard_operation& operation) {
+void shard_state::call(const shard_operation& operation) {
   const auto& entry = function_registry::instance().find_or_throw(operation.function);
   const auto current = value::of(content_);
   const auto result = entry.call(operation.arguments, {&current, 1});
   const auto next = result.get<tensor>();
   check_fits(*next, content_);
   content_ = *next;
-  return {};
 }
 
 // --- server ---------------------------------------------------------------------------------------------------------

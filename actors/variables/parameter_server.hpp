@@ -39,9 +39,10 @@ class shard_state {
   shard_actor::behavior_type make_behavior(shard_order order, parameter_server_options options);
 
  private:
+  /// A change has no outcome but how it ended.
   struct remembered {
     std::uint64_t sequence = 0;
-    operation_outcome outcome;
+    status ended;
   };
   struct client_record {
     /// Lower ones are refused.
@@ -58,7 +59,7 @@ class shard_state {
   operation_outcome perform_once(client_record& client, const shard_operation& operation);
   operation_outcome perform(const shard_operation& operation);
   void apply(const shard_operation& operation, operation_outcome& outcome);
-  value call(const shard_operation& operation);
+  void call(const shard_operation& operation);
 
   pointer self_;
   parameter_server_options options_;

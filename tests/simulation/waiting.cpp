@@ -56,7 +56,7 @@ BOOST_FIXTURE_TEST_CASE(a_closure_sleeps_in_virtual_time_while_others_run, obser
   const auto begin = cluster.now();
   const auto late = cluster.schedule([] {
     const auto before = current_time();
-    sleep_for(6h);
+    sleep_for(90min);
     return (current_time() - before).count();
   });
   const auto soon = schedule_work(cluster, 1, 1s);
@@ -68,10 +68,10 @@ BOOST_FIXTURE_TEST_CASE(a_closure_sleeps_in_virtual_time_while_others_run, obser
   BOOST_TEST_REQUIRE(cluster.run_until([&] { return raised.ended(); }, 1s));
   const auto exact = cluster.schedule(schedule_options{.limit = 24h}, [] {
     const auto before = current_time();
-    sleep_for(6h);
+    sleep_for(90min);
     return (current_time() - before).count();
   });
-  BOOST_TEST((duration{cluster.fetch(exact, 24h)} == 6h));
+  BOOST_TEST((duration{cluster.fetch(exact, 24h)} == 90min));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_cancellation_wakes_a_closure_that_sleeps, observed) {

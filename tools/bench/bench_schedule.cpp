@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <malloc.h>
+
 namespace troupe::tools {
 
 namespace {
@@ -14,8 +16,17 @@ namespace {
 constexpr std::int64_t round_closures = 50'000;
 constexpr std::int64_t cost_closures = 100'000;
 
+/// All closures of a round are freed together, and the C library gives their memory back to the system, to take it
+/// again in the next round, unless something happens to lie above it. The rate must not depend on that.
+void keep_freed_memory() {
+  constexpr int kept_bytes = 64 << 20;
+  ::mallopt(M_TRIM_THRESHOLD, kept_bytes);
+  ::mallopt(M_MMAP_THRESHOLD, kept_bytes / 2);
+}
+
 /// No-op closures per second, from the first schedule to the end of join.
 measurement scheduling(cluster& cluster) {
+  keep_freed_memory();
   cluster_coordinator coordinator{parameter_server_strategy{cluster}};
   return [coordinator](std::chrono::nanoseconds slice) mutable {
     return items_per_second(slice, round_closures, [&] {
