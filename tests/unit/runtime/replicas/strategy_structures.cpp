@@ -4,6 +4,7 @@
 
 #include <troupe/device/collectives/thread_communicator.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
+#include <troupe/runtime/replicas/replica_group.hpp>
 #include <troupe/runtime/unzip.hpp>
 
 #include <boost/test/unit_test.hpp>
