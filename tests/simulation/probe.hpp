@@ -2,6 +2,7 @@
 // a simulation has one thread, so it needs no lock.
 #pragma once
 
+#include <troupe/actors/closures/current_worker.hpp>
 #include <troupe/actors/closures/worker.hpp>
 #include <troupe/runtime/simulation.hpp>
 

@@ -9,6 +9,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <caf/actor_system.hpp>
+#include <caf/event_based_actor.hpp>
 
 #include <future>
 #include <memory>
