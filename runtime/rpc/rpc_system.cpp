@@ -9,26 +9,17 @@
 
 #include <array>
 #include <mutex>
+#include <vector>
 
 namespace troupe::rpc {
 
 namespace {
 
 struct owned_system {
-  explicit owned_system(bool networked) : config(std::make_unique<system_config>(networked)) {
-    system = std::make_unique<caf::actor_system>(*config);
-  }
-  ~owned_system() {
-    if (!abandoned) return;
-    // Its threads go on using both.
-    static_cast<void>(system.release());
-    static_cast<void>(config.release());
-  }
-  owned_system(const owned_system&) = delete;
+  explicit owned_system(bool networked) : config(networked) {}
 
-  std::unique_ptr<system_config> config;
-  std::unique_ptr<caf::actor_system> system;
-  bool abandoned = false;
+  system_config config;
+  caf::actor_system system{config};
 };
 
 /// Whether this thread is one of the system's own. CAF's threads remember their system; others do so only within a
@@ -38,17 +29,20 @@ bool runs_here(caf::actor_system& system) { return caf::logger::current_logger()
 std::shared_ptr<owned_system> make_system(bool networked) {
   return {new owned_system(networked), [](owned_system* last) {
             std::unique_ptr<owned_system> ending{last};
-            if (runs_here(*ending->system)) reaper::instance().take(std::shared_ptr<owned_system>{std::move(ending)});
+            if (runs_here(ending->system)) reaper::instance().take(std::shared_ptr<owned_system>{std::move(ending)});
           }};
 }
 
 struct shared_systems {
   std::mutex mutex;
   std::array<std::weak_ptr<owned_system>, 2> by_kind;
+  /// Their threads go on using them.
+  std::vector<std::shared_ptr<owned_system>> abandoned;
 };
 
 shared_systems& shared() {
-  static shared_systems instance;
+  // Never destroyed, since what was abandoned can't end.
+  static auto& instance = *new shared_systems;
   return instance;
 }
 
@@ -69,7 +63,7 @@ std::shared_ptr<caf::actor_system> shared_system(bool networked) {
   auto& slot = all.by_kind[networked ? 1 : 0];
   auto owner = slot.lock();
   if (!owner) slot = owner = make_system(networked);
-  return {owner, owner->system.get()};
+  return {owner, &owner->system};
 }
 
 void abandon(const caf::actor_system& system) {
@@ -77,8 +71,8 @@ void abandon(const caf::actor_system& system) {
   const std::scoped_lock lock{all.mutex};
   for (auto& slot : all.by_kind) {
     const auto owner = slot.lock();
-    if (!owner || owner->system.get() != &system) continue;
-    owner->abandoned = true;
+    if (!owner || &owner->system != &system) continue;
+    all.abandoned.push_back(owner);
     slot.reset();
   }
 }
