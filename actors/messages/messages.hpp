@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-inline constexpr std::uint32_t protocol_number = 2;
+inline constexpr std::uint32_t protocol_number = 3;
 
 // --- coordinator and worker -----------------------------------------------------------------------------------------
 
@@ -132,7 +132,6 @@ struct operation_batch {
 struct operation_outcome {
   status ended;
   tensor content;
-  value result;
   std::map<std::string, tensor> slots;
   std::int64_t step = 0;
 };
