@@ -19,6 +19,9 @@
 //                ^                                                                         |
 //                +----------- an error was raised: the next generation begins -------------+
 //
+// Closures that have ended make room in the queue at the turn's end, too, before anybody is answered or an error is
+// raised: who hears of it finds room.
+//
 // What a worker says in a session is taken in the order of its sending, however late its results arrive; what comes of
 // another session is refused (M-2).
 //

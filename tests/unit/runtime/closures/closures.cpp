@@ -214,6 +214,19 @@ BOOST_AUTO_TEST_CASE(a_full_queue_makes_schedule_wait_and_then_say_so) {
   coordinator.join();
 }
 
+BOOST_AUTO_TEST_CASE(whoever_hears_of_the_end_of_a_join_or_of_an_error_finds_room) {
+  local_world world{{.workers = 1, .servers = 1}, {.queue_capacity = 1}};
+  auto& coordinator = world.coordinator;
+  const schedule_options at_once{.queue_limit = 0ms};
+  constexpr auto rounds = 500;
+  for (auto i = 0; i < rounds; ++i) {
+    coordinator.schedule(at_once, [] {});
+    BOOST_REQUIRE_NO_THROW(coordinator.join());
+    coordinator.schedule(at_once, [] { throw out_of_range_error{"on purpose"}; });
+    BOOST_REQUIRE_THROW(coordinator.join(), out_of_range_error);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(an_empty_remote_value_says_where_values_come_from) {
   const remote_value<int> empty;
   BOOST_CHECK_THROW(empty.fetch(), failed_precondition_error);
