@@ -144,12 +144,11 @@ caf::actor_system& cluster::system() const { return implementation_->system; }
 const cluster_options& cluster::options() const { return implementation_->options; }
 const coordinator_actor& cluster::coordinator() const { return *implementation_->coordinator; }
 const membership_actor& cluster::membership() const { return implementation_->membership; }
-const client_actor& cluster::client() const { return *implementation_->client; }
 const event_bus_actor& cluster::events() const { return implementation_->events; }
 const std::shared_ptr<submission_queue>& cluster::queue() const { return implementation_->queue; }
 const dialer_actor& cluster::dialer() const { return implementation_->dialer; }
 const coordinator_ptr& cluster::shared_coordinator() const { return implementation_->coordinator; }
-const client_ptr& cluster::shared_client() const { return implementation_->client; }
+const client_ptr& cluster::client() const { return implementation_->client; }
 
 // --- waiting for members --------------------------------------------------------------------------------------------
 

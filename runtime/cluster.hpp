@@ -73,13 +73,12 @@ class cluster {
   // The actors, for applications that talk to them directly (actors.hpp).
   const coordinator_actor& coordinator() const;
   const membership_actor& membership() const;
-  const client_actor& client() const;
   const event_bus_actor& events() const;
   const std::shared_ptr<submission_queue>& queue() const;
   const dialer_actor& dialer() const;
   // What remote values and variables hold.
   const coordinator_ptr& shared_coordinator() const;
-  const client_ptr& shared_client() const;
+  const client_ptr& client() const;
 
  private:
   struct implementation;

@@ -63,7 +63,7 @@ class parameter_server_strategy {
   /// Replicas that work in step: one per worker here, so 1.
   int num_replicas_in_sync() const { return 1; }
   troupe::cluster& get_cluster() const { return *cluster_; }
-  const client_ptr& client() const { return cluster_->shared_client(); }
+  const client_ptr& client() const { return cluster_->client(); }
 
  private:
   friend class cluster_coordinator;

@@ -176,9 +176,8 @@ void simulation::keep(const task_id& task, caf::actor handle) { implementation_-
 
 const coordinator_actor& simulation::coordinator() const { return *shared_coordinator(); }
 const membership_actor& simulation::membership() const { return implementation_->running_chief().membership; }
-const client_actor& simulation::client() const { return *shared_client(); }
 const coordinator_ptr& simulation::shared_coordinator() const { return implementation_->running_chief().coordinator; }
-const client_ptr& simulation::shared_client() const { return implementation_->running_chief().client; }
+const client_ptr& simulation::client() const { return implementation_->running_chief().client; }
 const event_bus_actor& simulation::events() const { return implementation_->running_chief().events; }
 
 const std::vector<simulation::occurrence>& simulation::occurrences() const { return implementation_->occurrences; }

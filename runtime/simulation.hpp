@@ -224,7 +224,6 @@ class simulation {
   member_actor reach(const task_id& task);
   const coordinator_actor& coordinator() const;
   const membership_actor& membership() const;
-  const client_actor& client() const;
   const event_bus_actor& events() const;
 
   // --- what happened ---
@@ -254,7 +253,7 @@ class simulation {
     }
   }
   const coordinator_ptr& shared_coordinator() const;
-  const client_ptr& shared_client() const;
+  const client_ptr& client() const;
   std::shared_ptr<closure> enqueue(detail::packed_closure packed, schedule_options options);
   void run_until_ended(const closure& scheduled, duration limit);
   std::shared_ptr<per_worker_resource> create_resource(detail::packed_closure packed);

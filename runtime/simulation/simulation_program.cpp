@@ -94,12 +94,12 @@ tensor_variable simulation::make_variable(std::string name, const tensor& initia
   auto record = std::make_shared<variable_record>(std::move(name), initial.get_dtype(), initial.get_shape());
   const auto rows = initial.rank() == 0 ? 1 : initial.get_shape()[0];
   record->set_shards({{{server, incarnation, number}, 0, rows}});
-  return {std::move(record), shared_client()};
+  return {std::move(record), client()};
 }
 
 std::shared_ptr<operation_group> simulation::start(planned_operation plan, duration limit) {
   auto group = std::make_shared<operation_group>(std::move(plan.requests), limit);
-  caf::anon_send(client(), perform_atom_v, group);
+  caf::anon_send(*client(), perform_atom_v, group);
   return group;
 }
 
