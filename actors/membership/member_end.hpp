@@ -1,4 +1,4 @@
-// How a process's part in its cluster ended.
+// What a member says at its end; apart from member.hpp, so that programs need not compile the actor.
 #pragma once
 
 #include <troupe/device/base/error.hpp>
