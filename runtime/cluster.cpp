@@ -188,8 +188,7 @@ cluster_view cluster::wait_for(const std::vector<task_id>& tasks, duration limit
         implementation_->system, implementation_->membership, limit, "waiting for members of the cluster",
         [&](wire<cluster_view>& answer) { result = opened(answer); }, watch_atom_v, wire<std::vector<task_id>>{tasks});
   } catch (const deadline_exceeded_error&) {
-    throw deadline_exceeded_error{fmt::format("after {} ms these members are still missing: {}",
-                                              std::chrono::duration_cast<std::chrono::milliseconds>(limit).count(),
+    throw deadline_exceeded_error{fmt::format("after {} ms these members are still missing: {}", in_milliseconds(limit),
                                               describe_absent(view(), tasks))};
   }
   return result;

@@ -111,8 +111,8 @@ void progress_bar::draw(const std::string& line) {
   out_ << erase_line << drawn_ << std::flush;
 }
 
-std::string clock_text(seconds duration) {
-  const auto total = std::max<std::int64_t>(duration.count(), 0);
+std::string clock_text(seconds elapsed) {
+  const auto total = std::max<std::int64_t>(elapsed.count(), 0);
   if (total < 3'600) return fmt::format("{}:{:02d}", total / 60, total % 60);
   return fmt::format("{}:{:02d}:{:02d}", total / 3'600, total / 60 % 60, total % 60);
 }

@@ -63,6 +63,6 @@ class progress_bar {
 };
 
 /// A duration as "0:07", "12:34" or "1:02:03".
-std::string clock_text(std::chrono::seconds duration);
+std::string clock_text(std::chrono::seconds elapsed);
 
 }  // namespace troupe

@@ -26,8 +26,7 @@ const value& remote_value_base::await(duration limit) const {
   const auto& scheduled = checked();
   if (!scheduled.wait_for(limit))
     throw deadline_exceeded_error{fmt::format("the remote value of {} was not ready within {} ms",
-                                              to_string(scheduled.function),
-                                              std::chrono::duration_cast<std::chrono::milliseconds>(limit).count())};
+                                              to_string(scheduled.function), in_milliseconds(limit))};
   if (!scheduled.end_status().ok()) throw_status(scheduled.end_status());
   return scheduled.result();
 }

@@ -98,9 +98,8 @@ namespace detail {
 
 duration checked_timeout(duration timeout) {
   if (timeout < duration::zero())
-    throw invalid_argument_error{
-        fmt::format("a timeout of {} ms is negative; it must be positive, or zero for the default",
-                    std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count())};
+    throw invalid_argument_error{fmt::format(
+        "a timeout of {} ms is negative; it must be positive, or zero for the default", in_milliseconds(timeout))};
   return timeout;
 }
 

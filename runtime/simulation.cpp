@@ -92,8 +92,7 @@ void simulation::run_until_ready(duration limit) {
   for (const auto& task : tasks())
     if (task != chief_task && running(task) && !present(task)) missing += " " + to_string(task);
   throw deadline_exceeded_error{fmt::format("these tasks run but the chief did not take them in within {} ms:{}",
-                                            std::chrono::duration_cast<std::chrono::milliseconds>(limit).count(),
-                                            missing)};
+                                            in_milliseconds(limit), missing)};
 }
 
 // --- failures -------------------------------------------------------------------------------------------------------

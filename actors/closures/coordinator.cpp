@@ -178,9 +178,8 @@ void coordinator_state::set_deadline(const closure_ptr& scheduled) {
 
 void coordinator_state::expire(const closure_ptr& late) {
   if (late->ended()) return;
-  const status why{status_code::deadline_exceeded,
-                   fmt::format("{} did not end within its limit of {} ms", describe(*late),
-                               std::chrono::duration_cast<std::chrono::milliseconds>(late->options.limit).count())};
+  const status why{status_code::deadline_exceeded, fmt::format("{} did not end within its limit of {} ms",
+                                                               describe(*late), in_milliseconds(late->options.limit))};
   note_error(why);
   abandon(late, why);
 }

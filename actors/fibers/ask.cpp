@@ -61,8 +61,7 @@ caf::message answer_of(caf::actor_system& system, const caf::strong_actor_ptr& t
   const auto deadline = later(current_time(), limit);
   to->enqueue(open.handle(), caf::make_message_id(1), std::move(question), nullptr);
   if (!receiver.arrived.wait_until(deadline))
-    throw deadline_exceeded_error{fmt::format("{}: no answer within {} ms", what,
-                                              std::chrono::duration_cast<std::chrono::milliseconds>(limit).count())};
+    throw deadline_exceeded_error{fmt::format("{}: no answer within {} ms", what, in_milliseconds(limit))};
   auto answer = std::move(receiver.content);
   if (answer.match_elements<caf::error>()) throw_status(status_of(answer.get_as<caf::error>(0), what));
   return answer;

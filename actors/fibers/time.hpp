@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace troupe {
 
@@ -14,5 +15,10 @@ inline constexpr time_point never = time_point::max();
 
 /// `delay` after `start`; `never` if that lies beyond the clock's end, as it does for `duration::max()`.
 constexpr time_point later(time_point start, duration delay) { return delay < never - start ? start + delay : never; }
+
+/// For messages.
+constexpr std::int64_t in_milliseconds(duration x) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(x).count();
+}
 
 }  // namespace troupe

@@ -4,18 +4,14 @@
 
 namespace troupe {
 
-namespace {
-
-auto milliseconds(duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d).count(); }
-
-}  // namespace
+namespace {}  // namespace
 
 void failure_detector_options::check() const {
   if (ping_interval <= duration::zero() || silence_max < 4 * ping_interval)
     throw invalid_argument_error{
         fmt::format("a failure detector with pings every {} ms and silence_max {} ms would suspect healthy peers: "
                     "silence_max must be at least four intervals",
-                    milliseconds(ping_interval), milliseconds(silence_max))};
+                    in_milliseconds(ping_interval), in_milliseconds(silence_max))};
 }
 
 failure_detector_actor::behavior_type failure_detector_state::make_behavior(suspicion_listener owner,
@@ -57,7 +53,7 @@ void failure_detector_state::tick() {
   }
   for (const auto key : silent)
     suspect(key, {status_code::unavailable, fmt::format("nothing was heard of it for {} ms; it is frozen or cut off",
-                                                        milliseconds(options_.silence_max))});
+                                                        in_milliseconds(options_.silence_max))});
   clock_.after(options_.ping_interval, [this] { tick(); });
 }
 

@@ -105,7 +105,7 @@ void member_state::tick() {
         {member_end::kind::orphaned,
          {status_code::unavailable,
           fmt::format("{} {} ms", chief_ ? "the chief is lost: nothing was heard of it for" : "no chief came within",
-                      std::chrono::duration_cast<std::chrono::milliseconds>(limit).count())}});
+                      in_milliseconds(limit))}});
   clock_.after(tick_interval, [this] { tick(); });
 }
 

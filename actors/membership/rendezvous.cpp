@@ -16,8 +16,6 @@ std::string fresh_token() {
   return fmt::format("{:016x}{:016x}", numbers(), numbers());
 }
 
-auto milliseconds(duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d).count(); }
-
 }  // namespace
 
 rendezvous_state::~rendezvous_state() {
@@ -117,7 +115,7 @@ void rendezvous_state::give_up_gathering() {
   }
   const status late{status_code::deadline_exceeded,
                     fmt::format("the group is not complete after {} ms: {} did not come",
-                                milliseconds(options_.gather_limit), fmt::join(missing, ", "))};
+                                in_milliseconds(options_.gather_limit), fmt::join(missing, ", "))};
   for (auto& [_, each] : gathered_)
     if (auto promise = std::exchange(each.promise, {})) promise->deliver(make_error(late));
 }
@@ -184,7 +182,7 @@ caf::result<std::string> rendezvous_state::fetch(std::uint64_t generation, const
     if (waiting->second.empty()) fetching_.erase(waiting);
     first.promise.deliver(make_error(status{
         status_code::deadline_exceeded,
-        fmt::format("no process of the group said \"{}\" within {} ms", key, milliseconds(options_.fetch_limit))}));
+        fmt::format("no process of the group said \"{}\" within {} ms", key, in_milliseconds(options_.fetch_limit))}));
   });
   fetching_[key].push_back({promise, deadline});
   return promise;

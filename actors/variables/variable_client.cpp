@@ -78,7 +78,7 @@ void variable_client::submit(const std::shared_ptr<operation_group>& group) {
 /// With what its links failed last, if they are not in order now.
 status variable_client::too_late(const operation_group& group, const shard_address& where) const {
   const auto text = fmt::format("an operation on /job:ps/task:{} did not end within {} ms", where.server,
-                                std::chrono::duration_cast<std::chrono::milliseconds>(group.limit).count());
+                                in_milliseconds(group.limit));
   const auto& server = servers_.at(where.server);
   const auto shard = server.shards.find(where.shard);
   const auto& why =

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/time.hpp>
 #include <troupe/runtime/bulk/bulk_client.hpp>
 
 #include <fmt/format.h>
@@ -206,7 +207,7 @@ void bulk_client::expired(peer& from, const job* late) {
                         fmt::format("{} of {} bytes of offer {} came from {} within {} ms; the peer hangs or the "
                                     "network is too slow for this limit",
                                     received, late->wanted.destination.size(), late->wanted.number, from.address,
-                                    std::chrono::duration_cast<std::chrono::milliseconds>(late->wanted.limit).count())};
+                                    in_milliseconds(late->wanted.limit))};
   dispatch(from);
   forget_if_unused(from);
   finish(std::move(ended), std::move(problem));

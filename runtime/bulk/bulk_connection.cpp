@@ -11,13 +11,6 @@
 
 namespace troupe {
 
-namespace {
-
-/// What one connection receives before the others get their turn.
-constexpr std::size_t turn_bytes = std::size_t{1} << 20;
-
-}  // namespace
-
 bulk_connection::bulk_connection(bulk_event_loop& loop, std::string name, std::vector<socket_address> addresses,
                                  std::function<void(ending)> on_end)
     : loop_(loop), name_(std::move(name)), addresses_(std::move(addresses)), on_end_(std::move(on_end)) {
@@ -154,9 +147,9 @@ status bulk_connection::judge_reply() const {
 }
 
 void bulk_connection::receive_content() {
-  for (std::size_t turn = 0; turn < turn_bytes && received_ < destination_.size();) {
+  for (std::size_t turn = 0; turn < bulk_turn_bytes && received_ < destination_.size();) {
     const auto rest = destination_.subspan(received_);
-    const auto progress = receive_some(socket_->get(), rest.first(std::min(rest.size(), turn_bytes - turn)));
+    const auto progress = receive_some(socket_->get(), rest.first(std::min(rest.size(), bulk_turn_bytes - turn)));
     if (progress.blocked) return;
     if (progress.broken) return broke(progress.reason);
     received_ += progress.bytes;

@@ -18,6 +18,9 @@ namespace troupe {
 
 static_assert(std::endian::native == std::endian::little, "the frames are written as they lie in memory");
 
+/// What one connection sends or receives before the others get their turn.
+inline constexpr std::size_t bulk_turn_bytes = std::size_t{1} << 20;
+
 /// Made once by each process that offers. Never part of a message for people.
 using bulk_secret = std::array<std::byte, 16>;
 

@@ -15,9 +15,6 @@ namespace troupe {
 
 namespace {
 
-/// What one connection sends before the others get their turn.
-constexpr std::size_t turn_bytes = std::size_t{1} << 20;
-
 /// How long no connection is accepted when the process has no descriptor left.
 constexpr auto accept_pause = std::chrono::milliseconds{100};
 
@@ -188,10 +185,10 @@ bool bulk_server::send_reply(connection& peer) {
   const auto header = std::as_bytes(std::span{&peer.reply, 1});
   const auto content = std::span{peer.content.data(), peer.content.size_bytes()};
   const auto total = header.size() + content.size();
-  for (std::size_t turn = 0; turn < turn_bytes && peer.sent < total;) {
+  for (std::size_t turn = 0; turn < bulk_turn_bytes && peer.sent < total;) {
     const auto in_header = peer.sent < header.size();
     const auto part = in_header ? header.subspan(peer.sent) : content.subspan(peer.sent - header.size());
-    const auto limited = part.first(std::min(part.size(), turn_bytes - turn));
+    const auto limited = part.first(std::min(part.size(), bulk_turn_bytes - turn));
     const auto progress = send_some(peer.socket->get(), limited, in_header && !content.empty());
     if (progress.blocked) return true;
     if (progress.broken) return false;

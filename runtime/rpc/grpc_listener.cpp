@@ -61,10 +61,6 @@ call_order read_order(v1::CallRequest& request, gpr_timespec deadline) {
   return reactor;
 }
 
-int milliseconds(duration time) {
-  return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
-}
-
 /// One address: of several that a name may have, gRPC is content with any, also when another program has the rest.
 std::string bound_address(const task_address& address) {
   const auto host = address.host == "localhost" ? "127.0.0.1" : listen_address(address.host);
@@ -91,13 +87,14 @@ void configure(::grpc::ServerBuilder& builder, const listener_options& options) 
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // Clients may ask as often as ours do, and with no call open.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                             milliseconds(options.silence.ping_interval) / 2);
+                             static_cast<int>(in_milliseconds(options.silence.ping_interval)) / 2);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   // The calls of a client that is silent for long end.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, milliseconds(silent_client_ping));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, milliseconds(options.silence.silence_max));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(in_milliseconds(silent_client_ping)));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             static_cast<int>(in_milliseconds(options.silence.silence_max)));
 }
 
 }  // namespace

@@ -13,8 +13,6 @@ namespace {
 /// For questions that the kit asks on its own behalf.
 constexpr duration question_limit = std::chrono::seconds{10};
 
-auto milliseconds(duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d).count(); }
-
 template <class T>
 T await(simulation& self, const eventual<T>& answer, const std::string& what) {
   if (!self.run_until([&] { return answer.ended(); }, question_limit + question_limit))
@@ -45,7 +43,7 @@ std::shared_ptr<closure> simulation::enqueue(detail::packed_closure packed, sche
 void simulation::run_until_ended(const closure& scheduled, duration limit) {
   if (!run_until([&] { return scheduled.ended(); }, limit))
     throw deadline_exceeded_error{fmt::format("the remote value of {} was not ready within {} ms of virtual time",
-                                              to_string(scheduled.function), milliseconds(limit))};
+                                              to_string(scheduled.function), in_milliseconds(limit))};
 }
 
 std::shared_ptr<per_worker_resource> simulation::create_resource(detail::packed_closure packed) {

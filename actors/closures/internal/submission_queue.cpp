@@ -33,7 +33,7 @@ std::string submission_queue::describe_full(duration limit) const {
   return fmt::format(
       "the coordinator's queue holds {} closures, its limit, and none ended within {} ms; schedule slower, add "
       "workers, or raise queue_capacity or schedule_options::queue_limit",
-      unfinished_, std::chrono::duration_cast<std::chrono::milliseconds>(limit).count());
+      unfinished_, in_milliseconds(limit));
 }
 
 void submission_queue::drain(std::vector<std::shared_ptr<closure>>& into) {

@@ -15,9 +15,8 @@ const status client_gone{status_code::cancelled, "the client that made this call
 const status client_cancelled{status_code::cancelled, "the client does not want the result any more"};
 
 status too_late(const call_order& order) {
-  return {status_code::deadline_exceeded,
-          fmt::format("{} did not end within the {} ms that the call had left", order.method,
-                      std::chrono::duration_cast<std::chrono::milliseconds>(duration{order.limit_ns}).count())};
+  return {status_code::deadline_exceeded, fmt::format("{} did not end within the {} ms that the call had left",
+                                                      order.method, in_milliseconds(duration{order.limit_ns}))};
 }
 
 /// Data may be such that nobody can encode them; what comes over another layer than "caf" was not encoded before.

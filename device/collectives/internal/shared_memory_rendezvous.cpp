@@ -17,7 +17,7 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array<char, 8> magic{'t', 'r', 'o', 'u', 'p', 'e', ' ', '1'};
+constexpr std::array<char, 8> greeting_magic{'t', 'r', 'o', 'u', 'p', 'e', ' ', '1'};
 
 struct greeting {
   std::array<char, 8> magic;
@@ -109,7 +109,7 @@ class host {
     greeting who = {};
     if (!message || message->bytes.size() != sizeof(who)) return;  // gone, or no rank of troupe
     std::memcpy(&who, message->bytes.data(), sizeof(who));
-    if (who.magic != magic) return;
+    if (who.magic != greeting_magic) return;
     const auto size = static_cast<int>(guests_.size());
     if (who.size != size || who.rank < 1 || who.rank >= size || guests_[static_cast<std::size_t>(who.rank)]) {
       send_message(socket, encode({status_code::invalid_argument,
@@ -183,7 +183,7 @@ std::vector<pid_t> decode_processes(const local_message& message, int rank, int 
 
 shared_memory_group join(const std::string& name, int rank, int size, local_deadline deadline) {
   const auto socket = connect_local(name, deadline);
-  const greeting self{magic, rank, size};
+  const greeting self{greeting_magic, rank, size};
   send_message(socket, std::as_bytes(std::span{&self, 1}));
   auto invitation = answer(socket, deadline);
   auto pids = decode_processes(invitation, rank, size);

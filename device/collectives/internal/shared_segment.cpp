@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t magic = 0x7472'6f75'7065'2031;  // "troupe 1"
+constexpr std::uint64_t segment_magic = 0x7472'6f75'7065'2031;  // "troupe 1"
 constexpr std::uint32_t version = 1;
 constexpr std::size_t page_bytes = 4096;
 
@@ -100,7 +100,7 @@ shared_segment shared_segment::create(int ranks) {
   shared_segment result{std::move(file), ranks};
   // Fresh pages are zeros, which is what all the rest begins with.
   auto& head = *new (result.memory_) header{};
-  head.magic = magic;
+  head.magic = segment_magic;
   head.version = version;
   head.ranks = ranks;
   return result;
@@ -119,7 +119,7 @@ shared_segment shared_segment::map(descriptor file, int ranks) {
 
 void shared_segment::check_header() const {
   const auto& found = head();
-  if (found.magic != magic) throw_foreign("is something else");
+  if (found.magic != segment_magic) throw_foreign("is something else");
   if (found.version != version) throw_foreign("is that of another version");
   if (found.ranks != ranks_) throw_foreign("belongs to a group of another size");
 }
