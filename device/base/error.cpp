@@ -4,6 +4,7 @@
 
 #include <array>
 #include <new>
+#include <utility>
 
 namespace troupe {
 
@@ -22,22 +23,32 @@ std::string to_string(status_code code) {
   return index < code_names.size() ? std::string{code_names[index]} : fmt::format("status_code({})", index);
 }
 
+const status::failure& status::none() {
+  // Never destroyed: threads that outlive main may ask.
+  static const auto& nothing = *new failure;
+  return nothing;
+}
+
+status::status(status_code code, std::string message, std::vector<cause> causes) {
+  if (code != status_code::ok)
+    failed_ = std::make_shared<failure>(failure{code, std::move(message), std::move(causes)});
+}
+
 status status::wrap(status_code code, std::string message) const {
-  status outer{code, std::move(message)};
-  if (ok()) return outer;
-  outer.causes_.reserve(causes_.size() + 1);
-  outer.causes_.push_back({code_, message_});
-  outer.causes_.insert(outer.causes_.end(), causes_.begin(), causes_.end());
+  if (ok()) return {code, std::move(message)};
+  std::vector<cause> chain;
+  chain.reserve(causes().size() + 1);
+  chain.push_back({this->code(), this->message()});
+  chain.insert(chain.end(), causes().begin(), causes().end());
   // The root cause says most: when the chain is too long, links in the middle go.
-  if (outer.causes_.size() > causes_max)
-    outer.causes_.erase(outer.causes_.begin() + causes_max - 1, outer.causes_.end() - 1);
-  return outer;
+  if (chain.size() > causes_max) chain.erase(chain.begin() + causes_max - 1, chain.end() - 1);
+  return {code, std::move(message), std::move(chain)};
 }
 
 std::string status::render() const {
   if (ok()) return "ok";
-  auto text = fmt::format("{}: {}", to_string(code_), message_);
-  for (const auto& link : causes_) text += fmt::format("; caused by {}: {}", to_string(link.code), link.message);
+  auto text = fmt::format("{}: {}", to_string(code()), message());
+  for (const auto& link : causes()) text += fmt::format("; caused by {}: {}", to_string(link.code), link.message);
   return text;
 }
 

@@ -10,8 +10,10 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -47,39 +49,57 @@ struct cause {
   bool operator==(const cause&) const = default;
 };
 
-/// How an operation ended. Default: ok.
+/// How an operation ended. Default: ok, which is a null pointer, since nearly all statuses that are passed on are ok.
+/// What a failed one says never changes: copies share it, from any thread. A moved-from status is ok.
 class status {
  public:
   status() = default;
-  status(status_code code, std::string message) : code_(code), message_(std::move(message)) {}
+  /// With the code ok, the message is dropped.
+  status(status_code code, std::string message) : status(code, std::move(message), {}) {}
 
-  bool ok() const noexcept { return code_ == status_code::ok; }
-  status_code code() const noexcept { return code_; }
-  const std::string& message() const noexcept { return message_; }
+  bool ok() const noexcept { return failed_ == nullptr; }
+  status_code code() const noexcept { return ok() ? status_code::ok : failed_->code; }
+  const std::string& message() const noexcept { return get().message; }
   /// The chain below this status, nearest first, root cause last. At most `causes_max` links.
-  const std::vector<cause>& causes() const noexcept { return causes_; }
+  const std::vector<cause>& causes() const noexcept { return get().causes; }
 
   /// This status as the cause of a new one: `lost.wrap(status_code::unavailable, "closure 7 on /job:worker/task:1")`.
   status wrap(status_code code, std::string message) const;
   /// The same with this status's own code.
-  status wrap(std::string message) const { return wrap(code_, std::move(message)); }
+  status wrap(std::string message) const { return wrap(code(), std::move(message)); }
 
   /// "invalid_argument: shapes differ; caused by unavailable: ..." or "ok".
   std::string render() const;
 
-  bool operator==(const status&) const = default;
+  bool operator==(const status& other) const { return get() == other.get(); }
 
   template <class Archive>
-  void serialize(Archive& archive) {
-    archive(code_, message_, causes_);
+  void save(Archive& archive) const {
+    archive(code(), message(), causes());
+  }
+  template <class Archive>
+  void load(Archive& archive) {
+    failure read;
+    archive(read.code, read.message, read.causes);
+    *this = {read.code, std::move(read.message), std::move(read.causes)};
   }
 
   static constexpr std::size_t causes_max = 16;
 
  private:
-  status_code code_ = status_code::ok;
-  std::string message_;
-  std::vector<cause> causes_;
+  struct failure {
+    status_code code = status_code::ok;
+    std::string message;
+    std::vector<cause> causes;
+    bool operator==(const failure&) const = default;
+  };
+
+  status(status_code code, std::string message, std::vector<cause> causes);
+  const failure& get() const noexcept { return ok() ? none() : *failed_; }
+
+  static const failure& none();
+  /// Null: ok.
+  std::shared_ptr<const failure> failed_;
 };
 
 /// Base of every exception that troupe throws.
