@@ -7,15 +7,7 @@ foreach(name IN ITEMS SOURCE_DIR BUILD_DIR WORK_DIR GENERATOR COMPILER BUILD_TYP
 endforeach()
 set(tests "${SOURCE_DIR}/tests/install")
 
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  message("${output}")
-  if(NOT result EQUAL 0)
-    list(JOIN ARGN " " command)
-    message(FATAL_ERROR "failed (${result}): ${command}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/../support/run.cmake")
 
 # A fresh folder: files of an earlier version must not stand in for ones that are no longer installed.
 file(REMOVE_RECURSE "${WORK_DIR}")

@@ -1,3 +1,5 @@
+#include "support/refusal.hpp"
+
 #include <troupe/actors/functions/function_registry.hpp>
 #include <troupe/device/base/error.hpp>
 
@@ -14,10 +16,12 @@
 #include <string>
 #include <vector>
 
+using troupe::contains;
 using troupe::deferred;
 using troupe::function_entry;
 using troupe::function_id;
 using troupe::function_registry;
+using troupe::message_of;
 using troupe::registered;
 using troupe::value;
 
@@ -63,19 +67,6 @@ value call_lambda(F, const std::vector<value>& dependencies, Args... args) {
 const function_registry& registry() { return function_registry::instance(); }
 
 value through_the_wire(const value& x) { return troupe::decode<value>(troupe::encode(x)); }
-
-template <class Error, class Action>
-std::string message_of(Action action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  BOOST_FAIL("no error was thrown");
-  return {};
-}
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 constexpr auto print_request = "TROUPE_TEST_PRINT_FUNCTION";
 

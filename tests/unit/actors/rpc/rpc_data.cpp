@@ -1,5 +1,7 @@
 // What remote procedures take and return: data, the types that become data, the texts that name types, and what output
 // specs make of results; actors/rpc/rpc_datum.hpp, rpc_representation.hpp, rpc_spec.hpp.
+#include "support/refusal.hpp"
+
 #include <troupe/actors/rpc/rpc_representation.hpp>
 #include <troupe/actors/rpc/rpc_spec.hpp>
 
@@ -113,21 +115,6 @@ static_assert(representable<tree>);
 static_assert(representable<std::vector<std::vector<point>>>);
 
 constexpr auto infinity = std::numeric_limits<double>::infinity();
-
-/// Whether `work` is refused with an error of this class whose text has this part.
-template <class Error, class Work>
-bool refuses(Work work, std::string_view part) {
-  try {
-    work();
-    BOOST_TEST_MESSAGE("nothing was thrown");
-    return false;
-  } catch (const Error& found) {
-    const std::string text = found.what();
-    if (text.find(part) != std::string::npos) return true;
-    BOOST_TEST_MESSAGE(text << " does not mention " << part);
-    return false;
-  }
-}
 
 template <class T>
 bool cannot_be(const datum& data, std::string_view part) {

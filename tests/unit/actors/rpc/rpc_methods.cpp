@@ -1,5 +1,7 @@
 // The methods of a server: how they are made of functions, called with data, found by name, and counted against the
 // limits; actors/rpc/rpc_method.hpp, rpc_limits.hpp, rpc_admission.hpp, rpc_call.hpp.
+#include "support/refusal.hpp"
+
 #include <troupe/actors/rpc/internal/rpc_admission.hpp>
 #include <troupe/actors/rpc/rpc_call.hpp>
 #include <troupe/actors/rpc/rpc_method.hpp>
@@ -25,21 +27,6 @@ struct point {
 };
 
 std::int32_t twice(std::int32_t x) { return 2 * x; }
-
-/// Whether `work` is refused with an error of this class whose text has this part.
-template <class Error, class Work>
-bool refuses(Work work, std::string_view part) {
-  try {
-    work();
-    BOOST_TEST_MESSAGE("nothing was thrown");
-    return false;
-  } catch (const Error& found) {
-    const std::string text = found.what();
-    if (text.find(part) != std::string::npos) return true;
-    BOOST_TEST_MESSAGE(text << " does not mention " << part);
-    return false;
-  }
-}
 
 std::string signature_of(const method& of) { return of.description.signature; }
 

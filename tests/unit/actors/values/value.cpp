@@ -1,3 +1,5 @@
+#include "support/refusal.hpp"
+
 #include <troupe/actors/values/value.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/tensor/tensor.hpp>
@@ -53,19 +55,6 @@ struct counted {
 value through_the_wire(const value& x) { return decode<value>(encode(x)); }
 
 tensor large_tensor() { return tensor::full(troupe::shape{100, 1000}, 0.5f); }
-
-template <class Error, class Action>
-std::string message_of(Action action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  BOOST_FAIL("no error was thrown");
-  return {};
-}
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

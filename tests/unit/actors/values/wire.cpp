@@ -1,3 +1,4 @@
+#include "support/refusal.hpp"
 #include "support/wire_frames.hpp"
 
 #include <troupe/actors/values/value.hpp>
@@ -57,8 +58,6 @@ void put(frame& into, T number) {
   for (auto shift = static_cast<int>(8 * sizeof(T)); shift > 0;)
     into.push_back(static_cast<char>(number >> (shift -= 8)));
 }
-
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

@@ -1,3 +1,5 @@
+#include "support/refusal.hpp"
+
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/cluster/cluster_spec.hpp>
 #include <troupe/runtime/cluster/task_environment.hpp>
@@ -22,18 +24,6 @@ std::string tf_config(std::string_view cluster, std::string_view task) {
 
 constexpr auto small_cluster = R"({"chief": ["a:1"], "worker": ["b:2", "c:3"], "ps": ["d:4"]})";
 constexpr auto worker_0 = R"({"type": "worker", "index": 0})";
-
-/// Runs `parse`, which must throw `Error`, and gives the message.
-template <class Error, class Parse>
-std::string message_of(Parse parse) {
-  try {
-    parse();
-  } catch (const Error& e) {
-    return e.message();
-  }
-  BOOST_FAIL("no error was thrown");
-  return {};
-}
 
 struct refused_text {
   std::string text;
