@@ -15,8 +15,10 @@
 
 BOOST_AUTO_TEST_SUITE(value_suite)
 
+using troupe::contains;
 using troupe::decode;
 using troupe::encode;
+using troupe::message_of;
 using troupe::tensor;
 using troupe::value;
 

@@ -16,6 +16,7 @@ BOOST_AUTO_TEST_SUITE(cluster_spec_suite)
 namespace {
 
 using troupe::cluster_spec;
+using troupe::message_of;
 using troupe::task_address;
 
 std::string tf_config(std::string_view cluster, std::string_view task) {
