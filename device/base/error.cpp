@@ -16,6 +16,24 @@ constexpr std::array<std::string_view, 17> code_names{
     "aborted",   "out_of_range",   "unimplemented",     "internal",           "unavailable",
     "data_loss", "unauthenticated"};
 
+/// Made beforehand, since it could not be when it is needed, and never destroyed.
+const status& out_of_memory = *new status{status_code::resource_exhausted, "out of memory"};
+
+/// Throws bad_alloc for one, and when there is no memory to describe another one.
+status describe(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const error& e) {
+    return e.get_status();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& e) {
+    return {status_code::unknown, e.what()};
+  } catch (...) {
+    return {status_code::unknown, "an exception that is no std::exception"};
+  }
+}
+
 }  // namespace
 
 std::string to_string(status_code code) {
@@ -30,8 +48,10 @@ const status::failure& status::none() {
 }
 
 status::status(status_code code, std::string message, std::vector<cause> causes) {
-  if (code != status_code::ok)
-    failed_ = std::make_shared<failure>(failure{code, std::move(message), std::move(causes)});
+  if (code == status_code::ok) return;
+  // The root cause says most: when the chain is too long, links in the middle go.
+  if (causes.size() > causes_max) causes.erase(causes.begin() + causes_max - 1, causes.end() - 1);
+  failed_ = std::make_shared<failure>(failure{code, std::move(message), std::move(causes)});
 }
 
 status status::wrap(status_code code, std::string message) const {
@@ -40,8 +60,6 @@ status status::wrap(status_code code, std::string message) const {
   chain.reserve(causes().size() + 1);
   chain.push_back({this->code(), this->message()});
   chain.insert(chain.end(), causes().begin(), causes().end());
-  // The root cause says most: when the chain is too long, links in the middle go.
-  if (chain.size() > causes_max) chain.erase(chain.begin() + causes_max - 1, chain.end() - 1);
   return {code, std::move(message), std::move(chain)};
 }
 
@@ -93,15 +111,9 @@ void throw_status(status why) {
 
 status status_of(const std::exception_ptr& thrown) noexcept {
   try {
-    std::rethrow_exception(thrown);
-  } catch (const error& e) {
-    return e.get_status();
+    return describe(thrown);
   } catch (const std::bad_alloc&) {
-    return {status_code::resource_exhausted, "out of memory"};
-  } catch (const std::exception& e) {
-    return {status_code::unknown, e.what()};
-  } catch (...) {
-    return {status_code::unknown, "an exception that is no std::exception"};
+    return out_of_memory;
   }
 }
 

@@ -146,7 +146,7 @@ using unauthenticated_error = error_of<status_code::unauthenticated>;
 [[noreturn]] void throw_status(status why);
 
 /// The status of an exception: troupe's own as it is, `std::bad_alloc` as resource_exhausted, any other
-/// `std::exception` as unknown with its what(), anything else as unknown.
+/// `std::exception` as unknown with its what(), anything else as unknown. Needs no memory to say that there is none.
 status status_of(const std::exception_ptr& thrown) noexcept;
 
 }  // namespace troupe

@@ -3,12 +3,28 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstdlib>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 using namespace troupe;
+
+// This program's memory can be out, for one thread.
+namespace {
+thread_local bool memory_is_out = false;
+}
+
+void* operator new(std::size_t bytes) {
+  void* const result = memory_is_out ? nullptr : std::malloc(bytes);
+  if (result == nullptr) throw std::bad_alloc{};
+  return result;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 BOOST_AUTO_TEST_SUITE(error_suite)
 
@@ -44,6 +60,20 @@ BOOST_AUTO_TEST_CASE(a_chain_of_causes_is_told_nearest_first_and_keeps_its_root_
   BOOST_TEST(outer.render() == "aborted: closure 7; caused by unavailable: worker 1; caused by unavailable: link down");
   BOOST_TEST((status{}.wrap(status_code::aborted, "alone") == status{status_code::aborted, "alone"}));
 
+  // A peer may send a longer one.
+  struct {
+    void operator()(status_code& code, std::string& message, std::vector<cause>& causes) const {
+      code = status_code::internal;
+      message = "sent";
+      causes.assign(100, {status_code::unknown, "a link"});
+      causes.back().message = "the root";
+    }
+  } const peer;
+  status received;
+  received.load(peer);
+  BOOST_TEST(received.causes().size() == status::causes_max);
+  BOOST_TEST(received.causes().back().message == "the root");
+
   status longest{status_code::internal, "the root"};
   for (auto i = 0; i < 100; ++i) longest = longest.wrap("link " + std::to_string(i));
   BOOST_TEST(longest.causes().size() == status::causes_max);
@@ -61,6 +91,18 @@ BOOST_AUTO_TEST_CASE(a_status_is_thrown_as_the_class_of_its_code_and_caught_as_i
   }
   BOOST_TEST((status_of(std::make_exception_ptr(std::bad_alloc{})).code() == status_code::resource_exhausted));
   BOOST_TEST((status_of(std::make_exception_ptr(7)).code() == status_code::unknown));
+}
+
+BOOST_AUTO_TEST_CASE(that_memory_is_out_can_be_said_when_it_is) {
+  const auto no_memory = std::make_exception_ptr(std::bad_alloc{});
+  const auto another =
+      std::make_exception_ptr(std::runtime_error{"a text that is longer than a string holds in itself"});
+  memory_is_out = true;
+  const auto found = status_of(no_memory);
+  const auto found_instead = status_of(another);
+  memory_is_out = false;
+  BOOST_TEST(found.render() == "resource_exhausted: out of memory");
+  BOOST_TEST((found_instead == found));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
