@@ -49,14 +49,14 @@ constexpr auto end_limit = 10s;
   // Silence: one interval until the question, the rest for the answer.
   const auto& silence = options.silence;
   const auto answer_limit = std::max<duration>(silence.silence_max - silence.ping_interval, silence.ping_interval);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(in_milliseconds(silence.ping_interval)));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(in_milliseconds(answer_limit)));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, grpc_milliseconds(silence.ping_interval));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, grpc_milliseconds(answer_limit));
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // The least is how long one attempt to connect may take, not how long to wait for the next.
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, static_cast<int>(in_milliseconds(silence.silence_max)));
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, static_cast<int>(in_milliseconds(first_pause)));
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(in_milliseconds(longest_pause)));
-  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, static_cast<int>(in_milliseconds(longest_pause)));
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, grpc_milliseconds(silence.silence_max));
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, grpc_milliseconds(first_pause));
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, grpc_milliseconds(longest_pause));
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, grpc_milliseconds(longest_pause));
   return arguments;
 }
 

@@ -87,14 +87,13 @@ void configure(::grpc::ServerBuilder& builder, const listener_options& options) 
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // Clients may ask as often as ours do, and with no call open.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                             static_cast<int>(in_milliseconds(options.silence.ping_interval)) / 2);
+                             grpc_milliseconds(options.silence.ping_interval) / 2);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   // The calls of a client that is silent for long end.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(in_milliseconds(silent_client_ping)));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
-                             static_cast<int>(in_milliseconds(options.silence.silence_max)));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, grpc_milliseconds(silent_client_ping));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, grpc_milliseconds(options.silence.silence_max));
 }
 
 }  // namespace

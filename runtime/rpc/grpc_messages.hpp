@@ -4,12 +4,14 @@
 // that names it. A private header: protobuf is no part of troupe's interface.
 #pragma once
 
+#include <troupe/actors/fibers/time.hpp>
 #include <troupe/actors/rpc/rpc_datum.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/rpc.pb.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,10 @@ inline constexpr int nesting_max = 32;
 
 /// A limit in bytes as far as gRPC can keep it: no message has more than 2 GiB.
 constexpr std::size_t message_bytes(std::size_t limit) { return std::min(limit, std::size_t{0x7fffffff}); }
+/// A time for gRPC's settings as far as it can keep it: from 1 ms to 24 days.
+constexpr int grpc_milliseconds(duration time) {
+  return static_cast<int>(std::clamp<std::int64_t>(in_milliseconds(time), 1, 0x7fffffff));
+}
 
 /// @throws invalid_argument_error for what rpc.proto has no form for: data nested too deep, a field's name that is no
 /// UTF-8

@@ -239,6 +239,14 @@ BOOST_AUTO_TEST_CASE(an_error_is_cut_between_characters_and_is_text_in_any_case)
   BOOST_TEST(write_status({status_code::aborted, "a\xff z"}).error_message() == "a? z");
 }
 
+BOOST_AUTO_TEST_CASE(times_are_kept_as_far_as_gRPC_can_count) {
+  using namespace std::chrono_literals;
+  static_assert(grpc_milliseconds(1500ms) == 1500);
+  static_assert(grpc_milliseconds(1us) == 1);
+  static_assert(grpc_milliseconds(24h * 365) == std::numeric_limits<int>::max());
+  static_assert(grpc_milliseconds(duration::max()) == std::numeric_limits<int>::max());
+}
+
 BOOST_AUTO_TEST_CASE(details_of_other_makes_are_ignored) {
   std::mt19937_64 random{3};
   const auto proper = write_status(status{status_code::data_loss, "the disk"}.wrap("the step"));
