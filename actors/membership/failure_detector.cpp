@@ -4,8 +4,6 @@
 
 namespace troupe {
 
-namespace {}  // namespace
-
 void failure_detector_options::check() const {
   if (ping_interval <= duration::zero() || silence_max < 4 * ping_interval)
     throw invalid_argument_error{
