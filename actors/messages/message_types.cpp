@@ -5,48 +5,68 @@
 #include <troupe/actors/values/wire.hpp>
 
 #include <caf/actor_system_config.hpp>
+#include <caf/make_type_erased_value.hpp>
+
+#include <string>
+#include <typeindex>
+#include <vector>
 
 namespace troupe {
 
+namespace {
+
+/// As config.add_message_type, which also adds a vector and a stream of each type, two thirds of the code: nobody sends
+/// those, but for the one vector below.
+template <class T>
+void add_type(caf::actor_system_config& config, const std::string& name) {
+  const auto type = std::type_index{typeid(T)};
+  config.type_names_by_rtti.emplace(type, name);
+  config.value_factories_by_name.emplace(name, &caf::make_type_erased_value<T>);
+  config.value_factories_by_rtti.emplace(type, &caf::make_type_erased_value<T>);
+}
+
+}  // namespace
+
 void add_troupe_types(caf::actor_system_config& config) {
-  config.add_message_type<wire<run_orders>>("troupe.run_orders");
-  config.add_message_type<wire<cancel_orders>>("troupe.cancel_orders");
-  config.add_message_type<wire<run_outcomes>>("troupe.run_outcomes");
-  config.add_message_type<wire<session_terms>>("troupe.session_terms");
-  config.add_message_type<wire<closure_order>>("troupe.closure_order");
-  config.add_message_type<wire<shard_order>>("troupe.shard_order");
-  config.add_message_type<wire<operation_batch>>("troupe.operation_batch");
-  config.add_message_type<wire<outcome_batch>>("troupe.outcome_batch");
-  config.add_message_type<wire<identity>>("troupe.identity");
-  config.add_message_type<wire<adoption>>("troupe.adoption");
-  config.add_message_type<wire<member_record>>("troupe.member_record");
-  config.add_message_type<wire<cluster_view>>("troupe.cluster_view");
-  config.add_message_type<wire<std::vector<task_id>>>("troupe.tasks");
-  config.add_message_type<wire<std::vector<status>>>("troupe.statuses");
-  config.add_message_type<wire<status>>("troupe.status");
-  config.add_message_type<wire<event>>("troupe.event");
-  config.add_message_type<wire<value>>("troupe.value");
-  config.add_message_type<outcome_sink>("troupe.outcome_sink");
-  config.add_message_type<worker_actor>("troupe.worker");
-  config.add_message_type<shard_actor>("troupe.shard");
-  config.add_message_type<parameter_server_actor>("troupe.parameter_server");
-  config.add_message_type<member_actor>("troupe.member");
-  config.add_message_type<membership_actor>("troupe.membership");
-  config.add_message_type<event_listener>("troupe.event_listener");
-  config.add_message_type<wire<group_candidate>>("troupe.group_candidate");
-  config.add_message_type<wire<group_roster>>("troupe.group_roster");
-  config.add_message_type<pingable_actor>("troupe.pingable");
-  config.add_message_type<participant_actor>("troupe.participant");
-  config.add_message_type<rendezvous_actor>("troupe.rendezvous");
-  config.add_message_type<wire<rpc::client_hello>>("troupe.rpc.client_hello");
-  config.add_message_type<wire<rpc::server_welcome>>("troupe.rpc.server_welcome");
-  config.add_message_type<wire<rpc::call_orders>>("troupe.rpc.call_orders");
-  config.add_message_type<wire<rpc::call_replies>>("troupe.rpc.call_replies");
-  config.add_message_type<wire<rpc::call_cancellations>>("troupe.rpc.call_cancellations");
-  config.add_message_type<rpc::reply_sink>("troupe.rpc.reply_sink");
-  config.add_message_type<rpc::executor_actor>("troupe.rpc.executor");
-  config.add_message_type<rpc::connection_actor>("troupe.rpc.connection");
-  config.add_message_type<rpc::door_actor>("troupe.rpc.door");
+  add_type<wire<run_orders>>(config, "troupe.run_orders");
+  add_type<wire<cancel_orders>>(config, "troupe.cancel_orders");
+  add_type<wire<run_outcomes>>(config, "troupe.run_outcomes");
+  add_type<wire<session_terms>>(config, "troupe.session_terms");
+  add_type<wire<closure_order>>(config, "troupe.closure_order");
+  add_type<wire<shard_order>>(config, "troupe.shard_order");
+  add_type<wire<operation_batch>>(config, "troupe.operation_batch");
+  add_type<wire<outcome_batch>>(config, "troupe.outcome_batch");
+  add_type<wire<identity>>(config, "troupe.identity");
+  add_type<wire<adoption>>(config, "troupe.adoption");
+  add_type<wire<member_record>>(config, "troupe.member_record");
+  add_type<wire<cluster_view>>(config, "troupe.cluster_view");
+  add_type<wire<std::vector<task_id>>>(config, "troupe.tasks");
+  add_type<wire<std::vector<status>>>(config, "troupe.statuses");
+  add_type<wire<status>>(config, "troupe.status");
+  add_type<wire<event>>(config, "troupe.event");
+  add_type<wire<value>>(config, "troupe.value");
+  add_type<outcome_sink>(config, "troupe.outcome_sink");
+  add_type<worker_actor>(config, "troupe.worker");
+  add_type<shard_actor>(config, "troupe.shard");
+  add_type<parameter_server_actor>(config, "troupe.parameter_server");
+  add_type<member_actor>(config, "troupe.member");
+  add_type<membership_actor>(config, "troupe.membership");
+  add_type<event_listener>(config, "troupe.event_listener");
+  add_type<wire<group_candidate>>(config, "troupe.group_candidate");
+  add_type<wire<group_roster>>(config, "troupe.group_roster");
+  add_type<pingable_actor>(config, "troupe.pingable");
+  add_type<participant_actor>(config, "troupe.participant");
+  add_type<rendezvous_actor>(config, "troupe.rendezvous");
+  add_type<wire<rpc::client_hello>>(config, "troupe.rpc.client_hello");
+  add_type<wire<rpc::server_welcome>>(config, "troupe.rpc.server_welcome");
+  add_type<wire<rpc::call_orders>>(config, "troupe.rpc.call_orders");
+  add_type<wire<rpc::call_replies>>(config, "troupe.rpc.call_replies");
+  add_type<wire<rpc::call_cancellations>>(config, "troupe.rpc.call_cancellations");
+  add_type<rpc::reply_sink>(config, "troupe.rpc.reply_sink");
+  add_type<rpc::executor_actor>(config, "troupe.rpc.executor");
+  add_type<std::vector<rpc::executor_actor>>(config, "std::vector<troupe.rpc.executor>");
+  add_type<rpc::connection_actor>(config, "troupe.rpc.connection");
+  add_type<rpc::door_actor>(config, "troupe.rpc.door");
   config.add_error_category(fault_category, render_fault);
 }
 
