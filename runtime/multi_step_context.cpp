@@ -4,6 +4,15 @@
 
 namespace troupe {
 
+multi_step_context::multi_step_context(values initial) : shared_(std::make_shared<shared>()) {
+  shared_->last_step_outputs = std::move(initial);
+}
+
+void multi_step_context::store(shared& target, values shared::*outputs, const std::string& name, std::any output) {
+  const std::scoped_lock lock{target.mutex};
+  (target.*outputs).insert_or_assign(name, std::move(output));
+}
+
 void multi_step_context::throw_reduction_missing(const std::string& name) {
   throw invalid_argument_error{fmt::format(
       "the output \"{}\" was set in replica context without a reduction; pass reduce_op::sum or reduce_op::mean",

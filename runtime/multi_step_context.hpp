@@ -24,21 +24,20 @@ class multi_step_context {
   /// Outputs by name; each holds exactly the type that was set.
   using values = std::map<std::string, std::any>;
 
-  explicit multi_step_context(values initial = {}) : shared_(std::make_shared<shared>()) {
-    shared_->last_step_outputs = std::move(initial);
-  }
+  explicit multi_step_context(values initial = {});
 
   /// Replaces the output of the steps before. Across replicas a reduction is optional: a per_replica value that is not
   /// reduced stays one. @throws invalid_argument_error in replica context without a reduction.
   template <class T>
   void set_last_step_output(const std::string& name, const T& output, std::optional<reduce_op> op = std::nullopt) {
     if (in_cross_replica_context()) {
-      return store(*shared_, name, op ? std::any{get_strategy().reduce(*op, output)} : std::any{output});
+      return store(*shared_, &shared::last_step_outputs, name,
+                   op ? std::any{get_strategy().reduce(*op, output)} : std::any{output});
     }
     if (!op) throw_reduction_missing(name);
     replica_context::current().merge_call(
         [target = shared_, name, op = *op](strategy& here, const regrouped_t<T>& outputs) {
-          store(*target, name, std::any{here.reduce(op, outputs)});
+          store(*target, &shared::last_step_outputs, name, here.reduce(op, outputs));
         },
         output);
   }
@@ -46,8 +45,7 @@ class multi_step_context {
   /// Keeps what is no tensor. Any context; the last one set counts.
   template <class T>
   void set_non_tensor_output(const std::string& name, const T& output) {
-    const std::scoped_lock lock{shared_->mutex};
-    shared_->non_tensor_outputs.insert_or_assign(name, std::any{output});
+    store(*shared_, &shared::non_tensor_outputs, name, output);
   }
 
   const values& last_step_outputs() const { return shared_->last_step_outputs; }
@@ -69,10 +67,7 @@ class multi_step_context {
     values non_tensor_outputs;
   };
 
-  static void store(shared& target, const std::string& name, std::any output) {
-    const std::scoped_lock lock{target.mutex};
-    target.last_step_outputs.insert_or_assign(name, std::move(output));
-  }
+  static void store(shared& target, values shared::*outputs, const std::string& name, std::any output);
 
   template <class T>
   static const T& find(const values& outputs, const std::string& name) {

@@ -55,7 +55,7 @@ caf::error load_attachment(caf::deserializer& source, wire_arrival& arrival, std
   return {};
 }
 
-caf::error load_all(caf::deserializer& source, wire_arrival& arrival) {
+caf::error load_frame(caf::deserializer& source, wire_arrival& arrival) {
   std::uint64_t size_bytes = 0;
   if (auto failed = source(size_bytes)) return failed;
   if (size_bytes > message_bytes_max) return caf::sec::invalid_argument;
@@ -70,8 +70,7 @@ caf::error load_all(caf::deserializer& source, wire_arrival& arrival) {
   return {};
 }
 
-}  // namespace
-
+/// The frame around an encoded message.
 caf::error save_frame(caf::serializer& sink, const encoded& content) {
   auto size_bytes = static_cast<std::uint64_t>(content.bytes.size());
   if (auto failed = sink(size_bytes)) return failed;
@@ -83,24 +82,62 @@ caf::error save_frame(caf::serializer& sink, const encoded& content) {
   return {};
 }
 
-caf::error load_frame(caf::deserializer& source, wire_arrival& arrival) {
-  try {
-    // A frame that ends early or lies about its sizes becomes a problem of the message (W-1), never of the link.
-    if (load_all(source, arrival))
-      arrival.problem = {status_code::data_loss, "a message from another process is truncated or malformed"};
-  } catch (...) {
-    arrival.problem = status_of(std::current_exception());
-  }
-  if (!arrival.problem.ok()) arrival.tickets.clear();
-  return {};
-}
-
 void check_message_size(const encoded& content) {
   if (content.bytes.size() > message_bytes_max)
     throw resource_exhausted_error{
         fmt::format("a message of {} bytes is over the limit of {}; pass large data as tensors, which travel beside "
                     "the messages",
                     content.bytes.size(), message_bytes_max)};
+}
+
+}  // namespace
+
+void untyped_wire::seal(const content_codec& codec) {
+  if (sealed_ || !object_) return;
+  auto content = codec.encode(object_.get());
+  check_message_size(content);
+  sealed_ = std::make_shared<const encoded>(std::move(content));
+}
+
+status untyped_wire::open(const content_codec& codec) {
+  if (object_) return {};
+  if (!arrival_) return {status_code::data_loss, "an empty message"};
+  if (waits_for_bulk())
+    return {status_code::internal, "a message was opened before its bulk data had arrived; its receiver must wait"};
+  if (!arrival_->problem.ok()) return arrival_->problem;
+  try {
+    object_ = codec.decode(arrival_->content);
+    arrival_.reset();
+    return {};
+  } catch (...) {
+    return status_of(std::current_exception()).wrap("a message from another process could not be read");
+  }
+}
+
+caf::error untyped_wire::save(caf::serializer& sink, const content_codec& codec) {
+  try {
+    seal(codec);
+    if (sealed_) return save_frame(sink, *sealed_);
+    // What passes through unopened must be whole: buffers that wait for their bytes hold anything.
+    if (waits_for_bulk() || (arrival_ && !arrival_->problem.ok())) return caf::sec::invalid_argument;
+    return save_frame(sink, arrival_ ? arrival_->content : encoded{});
+  } catch (const std::exception&) {
+    return caf::sec::invalid_argument;
+  }
+}
+
+caf::error untyped_wire::load(caf::deserializer& source) {
+  *this = untyped_wire{};
+  arrival_ = std::make_shared<wire_arrival>();
+  try {
+    // A frame that ends early or lies about its sizes becomes a problem of the message (W-1), never of the link.
+    if (load_frame(source, *arrival_))
+      arrival_->problem = {status_code::data_loss, "a message from another process is truncated or malformed"};
+  } catch (...) {
+    arrival_->problem = status_of(std::current_exception());
+  }
+  if (!arrival_->problem.ok()) arrival_->tickets.clear();
+  return {};
 }
 
 void fetch_attachments(std::shared_ptr<wire_arrival> arrival, duration limit, std::function<void()> done) {

@@ -51,24 +51,51 @@ struct wire_arrival {
   status problem;
 };
 
-/// Writes and reads the frame around an encoded message: the part that is the same for all T.
-caf::error save_frame(caf::serializer& sink, const encoded& content);
-caf::error load_frame(caf::deserializer& source, wire_arrival& arrival);
 /// Fetches what the tickets name; calls `done` once, on any thread, after which the message is ARRIVED or BROKEN.
 void fetch_attachments(std::shared_ptr<wire_arrival> arrival, duration limit, std::function<void()> done);
-/// `message_bytes_max` as an error.
-void check_message_size(const encoded& content);
+
+/// What all wires have in common: everything but the type, and so nothing that every type would compile again.
+class untyped_wire {
+ public:
+  /// ANNOUNCED or UNDER WAY.
+  bool waits_for_bulk() const {
+    return arrival_ && (!arrival_->tickets.empty() || arrival_->under_way.load(std::memory_order_acquire));
+  }
+
+  const std::shared_ptr<wire_arrival>& arrival() const { return arrival_; }
+
+ protected:
+  /// How the content becomes bytes and comes back.
+  struct content_codec {
+    encoded (*encode)(const void* content);
+    std::shared_ptr<void> (*decode)(const encoded& bytes);
+  };
+
+  untyped_wire() = default;
+  explicit untyped_wire(std::shared_ptr<void> content) : object_(std::move(content)) {}
+
+  void seal(const content_codec& codec);
+  status open(const content_codec& codec);
+  caf::error save(caf::serializer& sink, const content_codec& codec);
+  caf::error load(caf::deserializer& source);
+
+  std::shared_ptr<void> object_;
+
+ private:
+  std::shared_ptr<const encoded> sealed_;
+  std::shared_ptr<wire_arrival> arrival_;
+};
 
 template <class T>
-class wire {
+class wire : public untyped_wire {
  public:
   wire() = default;
-  wire(T content) : object_(std::make_shared<T>(std::move(content))) {}
+  wire(T content) : untyped_wire(std::make_shared<T>(std::move(content))) {}
 
   /// The content; `open` must have said that it is there.
   const T& operator*() const {
     assert(object_);
-    return *object_;
+    return *static_cast<const T*>(object_.get());
   }
   const T* operator->() const { return &**this; }
 
@@ -77,66 +104,31 @@ class wire {
     if (object_.use_count() != 1) return **this;
     // The count orders nothing by itself: what other holders read must lie before the move.
     std::atomic_thread_fence(std::memory_order_acquire);
-    return std::move(*object_);
+    return std::move(*static_cast<T*>(object_.get()));
   }
 
   /// Encodes now, in the caller's thread, for a receiver in another process. Throws what the codec throws and
   /// `resource_exhausted_error` over `message_bytes_max`.
-  void seal() {
-    if (sealed_ || !object_) return;
-    auto content = encode(*object_);
-    check_message_size(content);
-    sealed_ = std::make_shared<const encoded>(std::move(content));
-  }
-
-  /// ANNOUNCED or UNDER WAY.
-  bool waits_for_bulk() const {
-    return arrival_ && (!arrival_->tickets.empty() || arrival_->under_way.load(std::memory_order_acquire));
-  }
+  void seal() { untyped_wire::seal(codec); }
 
   /// Decodes what arrived, once its attachments are there. Not ok: the message is BROKEN.
-  status open() {
-    if (object_) return {};
-    if (!arrival_) return {status_code::data_loss, "an empty message"};
-    if (waits_for_bulk())
-      return {status_code::internal, "a message was opened before its bulk data had arrived; its receiver must wait"};
-    if (!arrival_->problem.ok()) return arrival_->problem;
-    try {
-      object_ = std::make_shared<T>(decode<T>(arrival_->content));
-      arrival_.reset();
-      return {};
-    } catch (...) {
-      return status_of(std::current_exception()).wrap("a message from another process could not be read");
-    }
-  }
-
-  const std::shared_ptr<wire_arrival>& arrival() const { return arrival_; }
+  status open() { return untyped_wire::open(codec); }
 
   template <class Inspector>
   friend typename Inspector::result_type inspect(Inspector& f, wire& x) {
     if constexpr (std::is_base_of_v<caf::serializer, Inspector>) {
-      try {
-        x.seal();
-        if (x.sealed_) return save_frame(f, *x.sealed_);
-        // What passes through unopened must be whole: buffers that wait for their bytes hold anything.
-        if (x.waits_for_bulk() || (x.arrival_ && !x.arrival_->problem.ok())) return caf::sec::invalid_argument;
-        return save_frame(f, x.arrival_ ? x.arrival_->content : encoded{});
-      } catch (const std::exception&) {
-        return caf::sec::invalid_argument;
-      }
+      return x.save(f, codec);
     } else if constexpr (std::is_base_of_v<caf::deserializer, Inspector>) {
-      x = wire{};
-      x.arrival_ = std::make_shared<wire_arrival>();
-      return load_frame(f, *x.arrival_);
+      return x.load(f);
     } else {
       return f(caf::meta::type_name("wire"));
     }
   }
 
  private:
-  std::shared_ptr<T> object_;
-  std::shared_ptr<const encoded> sealed_;
-  std::shared_ptr<wire_arrival> arrival_;
+  static encoded encode_content(const void* content) { return encode(*static_cast<const T*>(content)); }
+  static std::shared_ptr<void> decode_content(const encoded& bytes) { return std::make_shared<T>(decode<T>(bytes)); }
+  static constexpr content_codec codec{encode_content, decode_content};
 };
 
 /// Calls `handle(message, status)` in the actor as soon as the content is there: at once for a message without bulk

@@ -47,6 +47,8 @@ const status::failure& status::none() {
   return nothing;
 }
 
+status::status(status_code code, std::string message) : status(code, std::move(message), {}) {}
+
 status::status(status_code code, std::string message, std::vector<cause> causes) {
   if (code == status_code::ok) return;
   // The root cause says most: when the chain is too long, links in the middle go.
@@ -69,6 +71,12 @@ std::string status::render() const {
   for (const auto& link : causes()) text += fmt::format("; caused by {}: {}", to_string(link.code), link.message);
   return text;
 }
+
+error::error(status why) : status_(std::move(why)), what_(status_.render()) {}
+
+error::error(status_code code, std::string message) : error(status{code, std::move(message)}) {}
+
+error::~error() = default;
 
 void throw_status(status why) {
   switch (why.code()) {

@@ -55,7 +55,7 @@ class status {
  public:
   status() = default;
   /// With the code ok, the message is dropped.
-  status(status_code code, std::string message) : status(code, std::move(message), {}) {}
+  status(status_code code, std::string message);
 
   bool ok() const noexcept { return failed_ == nullptr; }
   status_code code() const noexcept { return ok() ? status_code::ok : failed_->code; }
@@ -105,7 +105,12 @@ class status {
 /// Base of every exception that troupe throws.
 class error : public std::exception {
  public:
-  explicit error(status why) : status_(std::move(why)), what_(status_.render()) {}
+  explicit error(status why);
+  error(status_code code, std::string message);
+  error(const error&) = default;
+  error& operator=(const error&) = default;
+  ~error() override;
+
   const status& get_status() const noexcept { return status_; }
   status_code code() const noexcept { return status_.code(); }
   const std::string& message() const noexcept { return status_.message(); }
@@ -121,7 +126,7 @@ class error : public std::exception {
 template <status_code Code>
 class error_of : public error {
  public:
-  explicit error_of(std::string message) : error(status{Code, std::move(message)}) {}
+  explicit error_of(std::string message) : error(Code, std::move(message)) {}
   explicit error_of(status why) : error(std::move(why)) {}
 };
 

@@ -51,6 +51,8 @@ void detail::throw_too_many_without_bytes(std::size_t count) {
 output_archive::output_archive(purpose why)
     : base(this), limit_bytes_(value_bytes_max()), measuring_(why == purpose::measure) {}
 
+output_archive::~output_archive() = default;
+
 void output_archive::attach(buffer data) {
   attached_bytes_ += data.size_bytes();
   if (measuring_) return;
@@ -93,6 +95,11 @@ void output_archive::check_limit(std::size_t size_bytes) const {
       "troupe::set_value_bytes_max",
       size_bytes, limit_bytes_));
 }
+
+input_archive::input_archive(std::span<const std::byte> bytes, std::span<const buffer> attachments)
+    : base(this), bytes_(bytes), attachments_(attachments) {}
+
+input_archive::~input_archive() = default;
 
 std::span<const buffer> input_archive::take_attachments(std::size_t count) {
   const auto left = attachments_.size() - attachments_position_;

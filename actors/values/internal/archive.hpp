@@ -116,6 +116,7 @@ class output_archive : public cereal::OutputArchive<output_archive, cereal::Allo
   enum class purpose { encode, measure };
 
   explicit output_archive(purpose why = purpose::encode);
+  ~output_archive();
 
   /// Hides cereal's operator, so that members of aggregates are found at every level.
   template <class... Ts>
@@ -187,8 +188,8 @@ class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEm
   using base = cereal::InputArchive<input_archive, cereal::AllowEmptyClassElision>;
 
  public:
-  explicit input_archive(std::span<const std::byte> bytes, std::span<const buffer> attachments = {})
-      : base(this), bytes_(bytes), attachments_(attachments) {}
+  explicit input_archive(std::span<const std::byte> bytes, std::span<const buffer> attachments = {});
+  ~input_archive();
 
   template <class... Ts>
   input_archive& operator()(Ts&&... objects) {
