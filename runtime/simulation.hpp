@@ -17,6 +17,8 @@
 //
 // All calls belong to one thread, outside of closures and actors. Handles, variables and remote values that come from a
 // simulation must not outlive it. Large tensors travel inside their messages, since no bulk transport is installed.
+//
+// Programs that use it link `troupe::simulation`, a library of its own, since only tests do.
 #pragma once
 
 #include <troupe/actors/fibers/fault.hpp>

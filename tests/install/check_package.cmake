@@ -51,6 +51,10 @@ run(${view} "${root}/build/application")
 if(NOT output MATCHES "(^|\n)0\\.125\n")
   message(FATAL_ERROR "the application should print 0.125 but printed: ${output}")
 endif()
+run(${view} "${root}/build/simulated")
+if(NOT output MATCHES "(^|\n)42\n")
+  message(FATAL_ERROR "the simulated application should print 42 but printed: ${output}")
+endif()
 
 # The command comes with the package.
 run(${view} "${root}/moved/bin/troupe" --version)
