@@ -116,7 +116,7 @@ class output_archive : public cereal::OutputArchive<output_archive, cereal::Allo
   enum class purpose { encode, measure };
 
   explicit output_archive(purpose why = purpose::encode);
-  ~output_archive();
+  ~output_archive() override;
 
   /// Hides cereal's operator, so that members of aggregates are found at every level.
   template <class... Ts>
@@ -189,7 +189,7 @@ class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEm
 
  public:
   explicit input_archive(std::span<const std::byte> bytes, std::span<const buffer> attachments = {});
-  ~input_archive();
+  ~input_archive() override;
 
   template <class... Ts>
   input_archive& operator()(Ts&&... objects) {
