@@ -3,7 +3,7 @@
 # one with them does.
 set -euo pipefail
 
-loads_grpc() { readelf --dynamic "$1" | grep --quiet 'NEEDED.*libgrpc'; }
+loads_grpc() { [[ $(readelf --dynamic "$1") == *NEEDED*libgrpc* ]]; }
 
 loads_grpc "$2" || { echo "$2 has remote calls but does not load gRPC: has the library another name now?"; exit 1; }
 ! loads_grpc "$1" || {
