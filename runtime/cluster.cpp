@@ -9,6 +9,7 @@
 #include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
+#include <troupe/runtime/cluster/tcp_connector.hpp>
 
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
@@ -86,7 +87,7 @@ cluster::cluster(caf::actor_system& system, const task_config& config, cluster_o
         "a cluster of several processes needs CAF's middleman: call load<caf::io::middleman>() in the constructor of "
         "the "
         "actor system's config"};
-  implementation_->dialer = system.spawn(network_dialer);
+  implementation_->dialer = system.spawn(network_dialer, tcp_connector::of_process());
   std::vector<std::pair<task_id, task_address>> list;
   for (const auto& task : config.cluster.tasks())
     if (task.job != "chief") list.emplace_back(task, config.cluster.address(task));

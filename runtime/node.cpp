@@ -6,6 +6,7 @@
 #include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
+#include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/node.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -122,7 +123,7 @@ node::node(caf::actor_system& system, const task_config& config, node_options op
     return handle;
   };
   member_options door{.self = make_identity(config.task), .adoption_limit = options.adoption_limit};
-  const auto dialer = keep(system.spawn(network_dialer));
+  const auto dialer = keep(system.spawn(network_dialer, tcp_connector::of_process()));
   if (config.task.job == "worker")
     door.worker = keep(system.spawn<caf::detached>(worker, dialer, options.worker));
   else

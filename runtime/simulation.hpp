@@ -16,7 +16,7 @@
 // S-1 The same seed and the same calls give the same events at the same times: `trace` can be compared line by line.
 //
 // All calls belong to one thread, outside of closures and actors. Handles, variables and remote values that come from a
-// simulation must not outlive it. Large tensors travel inside their messages, since no bulk transport is installed.
+// simulation must not outlive it. Large tensors travel beside the messages, as between real processes, and arrive late.
 //
 // Programs that use it link `troupe::simulation`, a library of its own, since only tests do.
 #pragma once
@@ -51,6 +51,8 @@ struct simulation_options {
   /// How long bytes are under way between two nodes.
   duration latency_min = std::chrono::microseconds{50};
   duration latency_max = std::chrono::microseconds{200};
+  /// How fast large tensors pass.
+  std::uint64_t bulk_bytes_per_second = 1'000'000'000;
   /// So many steps without any passing of time are a livelock, which is reported as `internal_error`.
   std::size_t steps_per_instant_max = 1'000'000;
 };
@@ -110,9 +112,15 @@ class simulation {
   void thaw(const task_id& task);
   /// The process ends at once, as by SIGKILL: its peers' connections break. What was under way may be lost.
   void kill(const task_id& task);
-  /// A killed or ended task starts again at the same address, as a new incarnation.
+  /// The process's host loses its power: nobody is told, and who connects to it waits in vain until `restart`.
+  void switch_off(const task_id& task);
+  /// The address of a task that does not run now belongs to another program, until `restart`: it takes connections,
+  /// says what nobody understands, and nothing more.
+  void occupy(const task_id& task);
+  /// A killed, ended or switched off task starts again at the same address, as a new incarnation.
   void restart(const task_id& task);
-  /// Nothing passes between the two until `heal`, and nobody is told; then everything that waited arrives.
+  /// Nothing passes between the two until `heal`, and nobody is told; then everything that waited arrives. Connects are
+  /// not answered meanwhile.
   void cut(const task_id& a, const task_id& b);
   void heal(const task_id& a, const task_id& b);
   /// Connections between the two are lost, although both live; dialling again works at once.

@@ -101,6 +101,8 @@ void membership_state::suspect(std::uint64_t key, const status& why) {
   auto& member = *members_[key];
   if (member.record.state == presence::absent || retiring_) return;
   requests_.lost(member.handle.address(), why);
+  // It may be alive behind a link that leads nowhere.
+  self_->send(dialer_, hang_up_atom_v, member.handle.node());
   member.handle = nullptr;
   member.record.state = presence::absent;
   member.record.why = why.wrap(status_code::unavailable, to_string(member.record.task) + " is lost");

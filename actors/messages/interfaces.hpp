@@ -72,6 +72,7 @@ CAF_ADD_ATOM(troupe_atoms, troupe, alive_atom, "alive")
 CAF_ADD_ATOM(troupe_atoms, troupe, view_atom, "view")
 CAF_ADD_ATOM(troupe_atoms, troupe, retire_atom, "retire")
 CAF_ADD_ATOM(troupe_atoms, troupe, dial_atom, "dial")
+CAF_ADD_ATOM(troupe_atoms, troupe, hang_up_atom, "hang_up")
 CAF_ADD_ATOM(troupe_atoms, troupe, watch_atom, "watch")
 CAF_ADD_ATOM(troupe_atoms, troupe, suspect_atom, "suspect")
 CAF_ADD_ATOM(troupe_atoms, troupe, event_atom, "event")
@@ -125,7 +126,10 @@ using member_actor = caf::typed_actor<
     caf::replies_to<retire_atom, wire<status>>::with<caf::ok_atom>>;
 
 /// Reaches another process by its address; see runtime/cluster/dialer.hpp, or a map inside one process.
-using dialer_actor = caf::typed_actor<caf::replies_to<dial_atom, std::string, std::uint16_t>::with<member_actor>>;
+using dialer_actor =
+    caf::typed_actor<caf::replies_to<dial_atom, std::string, std::uint16_t>::with<member_actor>,
+                     // This process is silent: its link is ended on this side, so that the next dial makes a new one.
+                     caf::reacts_to<hang_up_atom, caf::node_id>>;
 
 /// Takes events; an application's own actors subscribe with this interface.
 using event_listener = caf::typed_actor<caf::reacts_to<event_atom, wire<event>>>;

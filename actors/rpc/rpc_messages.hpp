@@ -127,7 +127,10 @@ using door_actor =
                      caf::reacts_to<dismiss_atom, std::uint64_t>>;
 
 /// Reaches servers by their addresses.
-using dialer_actor = caf::typed_actor<caf::replies_to<dial_atom, std::string, std::uint16_t>::with<door_actor>>;
+using dialer_actor =
+    caf::typed_actor<caf::replies_to<dial_atom, std::string, std::uint16_t>::with<door_actor>,
+                     // The server is silent: its link is ended on this side, so that the next dial makes a new one.
+                     caf::reacts_to<hang_up_atom, caf::node_id>>;
 
 }  // namespace troupe::rpc
 

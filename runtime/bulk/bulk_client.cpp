@@ -1,12 +1,11 @@
 #include <troupe/actors/fibers/time.hpp>
 #include <troupe/runtime/bulk/bulk_client.hpp>
+#include <troupe/runtime/bulk/name_lookup.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 namespace troupe {
@@ -85,32 +84,10 @@ void bulk_client::enqueue(bulk_fetch wanted) {
 
 void bulk_client::resolve_address(peer& from) {
   from.resolving = true;
-  auto look_up = [this, &from, host = from.host, port = from.port, loop = std::weak_ptr{loop_}] {
-    std::vector<socket_address> addresses;
-    status problem;
-    try {
-      addresses = resolve(host, port);
-    } catch (...) {
-      problem = status_of(std::current_exception());
-    }
-    // `this` and `from` are touched only if the loop still runs, and then they are there.
-    if (const auto running = loop.lock())
-      running->post([this, &from, addresses = std::move(addresses), problem = std::move(problem)] {
-        resolved(from, addresses, problem);
-      });
-  };
-  if (is_numeric_host(from.host)) return look_up();
-  // A name service may take many seconds and cannot be interrupted, so neither the loop nor the end of this object
-  // waits for it.
-  try {
-    std::thread{std::move(look_up)}.detach();
-  } catch (const std::system_error& failed) {
-    auto problem =
-        status{status_code::resource_exhausted,
-               fmt::format("no thread to resolve the host \"{}\": {}; raise the limit of threads (ulimit -u)",
-                           from.host, failed.what())};
-    loop_->post([this, &from, problem = std::move(problem)] { resolved(from, {}, problem); });
-  }
+  // `this` and `from` are touched only while the loop runs, and then they are there.
+  look_up_name(loop_, from.host, from.port, [this, &from](std::vector<socket_address> addresses, const status& why) {
+    resolved(from, std::move(addresses), why);
+  });
 }
 
 void bulk_client::resolved(peer& from, std::vector<socket_address> addresses, const status& problem) {

@@ -159,10 +159,13 @@ watched_socket::watched_socket(bulk_event_loop& loop, descriptor socket, bulk_ev
   loop.handlers_.emplace(number_, std::move(handler));
 }
 
-watched_socket::~watched_socket() {
+watched_socket::~watched_socket() { release(); }
+
+descriptor watched_socket::release() {
   // Closing alone is not enough where a forked process shares the socket.
-  ::epoll_ctl(loop_.epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
+  if (socket_) ::epoll_ctl(loop_.epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
   loop_.handlers_.erase(number_);
+  return std::exchange(socket_, descriptor{});
 }
 
 void watched_socket::expect(bulk_event_loop::events expected) noexcept {

@@ -91,6 +91,8 @@ class watched_socket {
   ~watched_socket();
 
   int get() const noexcept { return socket_.get(); }
+  /// Hands the socket over, which the loop no longer watches.
+  descriptor release();
   /// Waits for these events from now on; errors and hang-ups are always reported.
   void expect(bulk_event_loop::events expected) noexcept;
 

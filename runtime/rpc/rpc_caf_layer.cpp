@@ -1,6 +1,7 @@
 #include <troupe/actors/rpc/internal/rpc_channel.hpp>
 #include <troupe/actors/rpc/internal/rpc_door.hpp>
-#include <troupe/runtime/cluster/middleman_dial.hpp>
+#include <troupe/runtime/cluster/basp_dialer.hpp>
+#include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
 #include <troupe/runtime/rpc/rpc_system.hpp>
@@ -12,6 +13,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 
 namespace troupe::rpc {
 
@@ -49,12 +51,19 @@ class local_doors {
   std::map<std::uint16_t, caf::weak_actor_ptr> doors_;
 };
 
-dialer_actor::behavior_type dialer(dialer_actor::pointer self) {
+struct dialer_state {
+  static constexpr const char* name = "rpc_dialer";
+  std::optional<basp_dialer> dials;
+};
+
+dialer_actor::behavior_type dialer(dialer_actor::stateful_pointer<dialer_state> self) {
+  auto& dials = self->state.dials.emplace(self, tcp_connector::of_process());
   return {
-      [self](dial_atom, const std::string& host, std::uint16_t port) -> caf::result<door_actor> {
+      [self, &dials](dial_atom, const std::string& host, std::uint16_t port) -> caf::result<door_actor> {
         if (const auto door = local_doors::instance().find(host, port)) return door;
-        return dial_middleman<door_actor>(self, {host, port}, "RPC server of the layer \"caf\"");
+        return answer_dial<door_actor>(self, dials, {host, port}, "RPC server of the layer \"caf\"");
       },
+      [&dials](hang_up_atom, const caf::node_id& process) { dials.hang_up(process); },
   };
 }
 

@@ -1,3 +1,4 @@
+#include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/simulation/simulated_network.hpp>
 
 #include <caf/io/scribe.hpp>
@@ -8,9 +9,15 @@ namespace troupe {
 
 // --- nodes ----------------------------------------------------------------------------------------------------------
 
-void simulated_network::attach(simulated_node& node) {
+void simulated_network::attach(simulated_node& node, time_point now) {
   const auto& task = node.who().task;
   nodes_[task] = &node;
+  strangers_.erase(task);
+  // A host that is on again knows nothing of the connections that it had.
+  if (off_.erase(task) != 0)
+    for (const auto& link : connections_)
+      for (std::size_t side = 0; side < 2; ++side)
+        if ((*link)[side].task == task && (*link)[side].node == nullptr) close((*link)[side], (*link)[1 - side], now);
   auto& own = offers_[task];
   own.clear();
   for (const auto& [listener, address] : addresses_) {
@@ -22,16 +29,21 @@ void simulated_network::attach(simulated_node& node) {
     if (other != task) offer_connection(*from, offers_[other].emplace_back(offer{task, node.address(), {}}));
 }
 
-void simulated_network::detach(const simulated_node& node, time_point now) {
+void simulated_network::detach(const simulated_node& node, death how, time_point now) {
   nodes_.erase(node.who().task);
   offers_.erase(node.who().task);
+  std::erase_if(connects_, [&](const auto& each) { return each.second.node == &node; });
+  if (how == death::of_host) off_.insert(node.who().task);
   for (const auto& link : connections_)
     for (std::size_t side = 0; side < 2; ++side) {
       auto& dead = (*link)[side];
       if (dead.node != &node) continue;
       auto& other = (*link)[1 - side];
       lose_some(other);
-      close(dead, other, now);
+      if (how == death::of_process)
+        close(dead, other, now);
+      else
+        dead.closed = true;
       dead.node = nullptr;
     }
 }
@@ -46,6 +58,56 @@ void simulated_network::break_links(const task_id& a, const task_id& b, time_poi
     }
     if (listener.opens != never) listener.closed = true;
   }
+}
+
+void simulated_network::heal(const task_id& a, const task_id& b, time_point now) {
+  cut_.erase(std::minmax(a, b));
+  constexpr duration attempt_interval = tcp_connector_options{}.attempt_interval;
+  for (auto& [_, connect] : connects_)
+    if (std::minmax(connect.node->who().task, connect.listener) == std::minmax(a, b))
+      connect.answered = std::max(
+          connect.answered,
+          now + duration{static_cast<duration::rep>(random_() % static_cast<std::uint64_t>(attempt_interval.count()))});
+}
+
+// --- connects -------------------------------------------------------------------------------------------------------
+
+void simulated_network::connect(simulated_node& from, const task_address& where, duration limit, connector::ended done,
+                                time_point now) {
+  const auto listens = [&](const auto& entry) { return entry.second == where; };
+  const auto found = std::find_if(addresses_.begin(), addresses_.end(), listens);
+  connects_.emplace(++last_connect_, open_connect{.node = &from,
+                                                  .where = where,
+                                                  .listener = found != addresses_.end() ? found->first : task_id{},
+                                                  .answered = now + latency() + latency(),
+                                                  .deadline = later(now, limit),
+                                                  .done = std::move(done)});
+}
+
+bool simulated_network::answers(const open_connect& connect) const {
+  return !off_.contains(connect.listener) && !cut_.contains(std::minmax(connect.node->who().task, connect.listener));
+}
+
+time_point simulated_network::due(const open_connect& connect) const {
+  if (connect.node->frozen) return never;
+  return answers(connect) ? std::min(connect.answered, connect.deadline) : connect.deadline;
+}
+
+bool simulated_network::end_connect(std::uint64_t number) {
+  const auto ended = connects_.extract(number);
+  const auto& connect = ended.mapped();
+  if (!answers(connect) || connect.answered > connect.deadline)
+    connect.done({}, {status_code::deadline_exceeded, to_string(connect.where) + " did not answer"});
+  else if (!nodes_.contains(connect.listener) && !strangers_.contains(connect.listener))
+    connect.done({}, {status_code::unavailable, "no connection to " + to_string(connect.where) + ": refused"});
+  else
+    connect.done(
+        [where = connect.where](caf::io::network::multiplexer& network) -> caf::io::scribe_ptr {
+          auto made = network.new_tcp_scribe(where.host, where.port);
+          return made ? *made : nullptr;
+        },
+        {});
+  return true;
 }
 
 // --- from the nodes -------------------------------------------------------------------------------------------------
@@ -79,6 +141,13 @@ void simulated_network::dialled(simulated_node& from, const offer& to, time_poin
     listener.node = found->second;
     listener.handle = new_handle();
     listener.opens = now + latency();
+  } else if (strangers_.contains(to.listener)) {
+    constexpr std::size_t words_max = 64;
+    std::vector<char> words(random_() % words_max);
+    for (auto& each : words) each = static_cast<char>(random_());
+    dialler.last_arrival = now + latency();
+    if (!words.empty()) dialler.incoming.push_back({dialler.last_arrival, std::move(words)});
+    listener.closed = true;
   } else {
     close(listener, dialler, now);
   }
@@ -132,6 +201,8 @@ time_point simulated_network::due(const end& receiver) {
 }
 
 void simulated_network::add_arrivals(time_point now, std::vector<arrival>& into) const {
+  for (const auto& [number, connect] : connects_)
+    if (due(connect) <= now) into.push_back({connect.node, 0, 0, number});
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     auto& link = *connections_[i];
     const auto open = passes(link);
@@ -146,6 +217,7 @@ void simulated_network::add_arrivals(time_point now, std::vector<arrival>& into)
 }
 
 bool simulated_network::deliver(const arrival& where, time_point now) {
+  if (where.connect != 0) return end_connect(where.connect);
   auto& link = *connections_[where.connection];
   auto& receiver = link[where.side];
   auto& network = receiver.node->network();
@@ -181,6 +253,8 @@ bool simulated_network::accept(end& listener, end& dialler, time_point now) {
 
 time_point simulated_network::next_arrival(time_point now) const {
   auto next = never;
+  for (const auto& [_, connect] : connects_)
+    if (const auto when = due(connect); when > now) next = std::min(next, when);
   for (const auto& link : connections_) {
     if (!passes(*link)) continue;
     for (const auto& receiver : *link)

@@ -118,6 +118,18 @@ void simulation::kill(const task_id& task) {
   implementation_->stop(task);
 }
 
+void simulation::switch_off(const task_id& task) {
+  implementation_->node(task);
+  implementation_->note("switch off " + to_string(task));
+  implementation_->stop(task, simulated_network::death::of_host);
+}
+
+void simulation::occupy(const task_id& task) {
+  if (running(task)) throw failed_precondition_error{to_string(task) + " runs: kill it first"};
+  implementation_->note("occupy " + to_string(task));
+  implementation_->network.occupy(task);
+}
+
 void simulation::restart(const task_id& task) {
   if (running(task)) throw failed_precondition_error{to_string(task) + " runs: kill it first"};
   implementation_->note("restart " + to_string(task));
@@ -133,7 +145,7 @@ void simulation::cut(const task_id& a, const task_id& b) {
 void simulation::heal(const task_id& a, const task_id& b) {
   check_pair(*this, a, b);
   implementation_->note(fmt::format("heal {} {}", to_string(a), to_string(b)));
-  implementation_->network.heal(a, b);
+  implementation_->network.heal(a, b, implementation_->now);
 }
 
 void simulation::break_link(const task_id& a, const task_id& b) {

@@ -7,6 +7,7 @@
 #include <troupe/actors/variables/client.hpp>
 #include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
+#include <troupe/runtime/simulation/simulated_connector.hpp>
 #include <troupe/runtime/simulation/simulation_implementation.hpp>
 
 #include <caf/send.hpp>
@@ -59,14 +60,14 @@ void simulation::implementation::start(const task_id& task) {
   auto started = std::make_unique<simulated_node>(task, addresses.at(task), incarnation, now);
   auto& node = *started;
   nodes[task] = std::move(started);
-  network.attach(node);
+  network.attach(node, now);
   task == chief_task ? start_chief(node) : start_member(node);
 }
 
 void simulation::implementation::start_chief(simulated_node& node) {
   const auto& cluster = options.cluster;
   chief.queue = std::make_shared<submission_queue>(cluster.queue_capacity);
-  chief.dialer = node.spawn(network_dialer);
+  chief.dialer = node.spawn(network_dialer, connects(node));
   chief.events = node.spawn(event_bus);
   chief.client = std::make_shared<const client_actor>(node.spawn(troupe::client, chief.dialer, cluster.variables));
   auto coordination = cluster.coordinator;
@@ -94,7 +95,7 @@ void simulation::implementation::start_member(simulated_node& node) {
   const auto& chosen = options.cluster.members;
   member_options door{.self = node.who(), .adoption_limit = chosen.adoption_limit};
   if (task.job == "worker")
-    door.worker = node.spawn(troupe::worker, node.spawn(network_dialer), chosen.worker);
+    door.worker = node.spawn(troupe::worker, node.spawn(network_dialer, connects(node)), chosen.worker);
   else
     door.server = node.spawn(troupe::parameter_server, chosen.server);
   door.on_end = [this, task](const member_end& how) {
@@ -106,10 +107,15 @@ void simulation::implementation::start_member(simulated_node& node) {
   node.publish(node.spawn(troupe::member, std::move(door)));
 }
 
-void simulation::implementation::stop(const task_id& task) {
+std::shared_ptr<connector> simulation::implementation::connects(simulated_node& node) {
+  return std::make_shared<simulated_connector>(network, node, now);
+}
+
+void simulation::implementation::stop(const task_id& task, simulated_network::death how) {
   auto& dead = node(task);
   // What its actors do while they end reaches nobody, and handles must not outlive their actor system.
-  network.detach(dead, now);
+  network.detach(dead, how, now);
+  bulk->detach(dead);
   if (task == chief_task) {
     chief = {};
     present.clear();
@@ -139,9 +145,18 @@ void simulation::implementation::add_possibilities() {
   arrivals.clear();
   network.add_arrivals(now, arrivals);
   for (const auto& where : arrivals) possible.push_back({possibility::kind::arrival, where.node, 0, where});
+  transfers.clear();
+  bulk->add_due(transfers);
+  for (const auto which : transfers)
+    possible.push_back({.what = possibility::kind::transfer,
+                        .node = nodes.at(bulk->fetcher(which).who().task).get(),
+                        .transfer = which});
 }
 
 bool simulation::implementation::take(const possibility& chosen) {
+  // The transport is the process's, and there may be other simulations.
+  bulk_transport::install(bulk);
+  bulk->run_as(*chosen.node);
   switch (chosen.what) {
     case possibility::kind::job:
       chosen.node->run_job(chosen.place);
@@ -153,6 +168,9 @@ bool simulation::implementation::take(const possibility& chosen) {
       return true;
     case possibility::kind::arrival:
       return network.deliver(chosen.where, now);
+    case possibility::kind::transfer:
+      bulk->end(chosen.transfer);
+      return true;
   }
   return false;
 }
@@ -184,7 +202,7 @@ bool simulation::implementation::end_process() {
 }
 
 time_point simulation::implementation::next_time() const {
-  auto next = network.next_arrival(now);
+  auto next = std::min(network.next_arrival(now), bulk->next());
   for (const auto& [_, node] : nodes)
     if (!node->frozen) next = std::min(next, node->next_timeout());
   if (!ending.empty()) next = std::min(next, ending.front().first);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <troupe/runtime/simulation.hpp>
+#include <troupe/runtime/simulation/simulated_bulk.hpp>
 #include <troupe/runtime/simulation/simulated_network.hpp>
 
 #include <map>
@@ -35,15 +36,19 @@ struct simulation::implementation {
 
   /// Something that could happen next.
   struct possibility {
-    enum class kind { job, broker, timeout, arrival };
+    enum class kind { job, broker, timeout, arrival, transfer };
     kind what = kind::job;
     simulated_node* node = nullptr;
     std::size_t place = 0;
     simulated_network::arrival where{};
+    std::uint64_t transfer = 0;
   };
 
   explicit implementation(const simulation_options& chosen)
-      : options(chosen), random(chosen.seed), network(random, chosen.latency_min, chosen.latency_max) {}
+      : options(chosen),
+        random(chosen.seed),
+        network(random, chosen.latency_min, chosen.latency_max),
+        bulk(std::make_shared<simulated_bulk>(network, now, chosen.bulk_bytes_per_second)) {}
 
   /// @throws invalid_argument_error
   void check_known(const task_id& task) const;
@@ -53,7 +58,8 @@ struct simulation::implementation {
   void start(const task_id& task);
   void start_chief(simulated_node& node);
   void start_member(simulated_node& node);
-  void stop(const task_id& task);
+  std::shared_ptr<connector> connects(simulated_node& node);
+  void stop(const task_id& task, simulated_network::death how = simulated_network::death::of_process);
   duration elapsed() const { return now - simulation_beginning; }
   void note(const std::string& line);
   void take_event(const event& what);
@@ -69,6 +75,7 @@ struct simulation::implementation {
   std::mt19937_64 random;
   simulated_network network;
   time_point now = simulation_beginning;
+  std::shared_ptr<simulated_bulk> bulk;
   std::map<task_id, task_address> addresses;
   std::map<task_id, std::unique_ptr<simulated_node>> nodes;
   chief_actors chief;
@@ -80,6 +87,7 @@ struct simulation::implementation {
   std::vector<std::string> trace;
   std::vector<possibility> possible;
   std::vector<simulated_network::arrival> arrivals;
+  std::vector<std::uint64_t> transfers;
   std::uint64_t steps = 0;
   std::size_t steps_of_instant = 0;
   std::size_t processes = 0;

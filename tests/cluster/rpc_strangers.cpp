@@ -7,7 +7,8 @@
 
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/rpc/rpc_messages.hpp>
-#include <troupe/runtime/cluster/middleman_dial.hpp>
+#include <troupe/runtime/cluster/dialer.hpp>
+#include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>

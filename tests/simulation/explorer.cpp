@@ -32,6 +32,22 @@ additions& counted() {
   return one;
 }
 
+/// The same for a variable that is so large that it travels beside the messages.
+additions& counted_weights() {
+  static additions one;
+  return one;
+}
+
+/// So many elements travel beside the messages.
+constexpr std::int64_t large = 20'000;
+
+tensor large_tensor(int content) { return tensor::full<std::int32_t>({large}, content); }
+
+void require_content(const tensor& x, int content) {
+  for (const auto each : x.values<std::int32_t>())
+    if (each != content) throw data_loss_error{"a large tensor is not what it was"};
+}
+
 struct course {
   explicit course(std::uint64_t seed, bool is_rough) : random(seed), rough(is_rough), cluster(options(seed)) {}
 
@@ -53,12 +69,15 @@ struct course {
   void go();
   void act();
   void schedule_something();
+  void schedule_something_large();
+  void count_end_of_last();
   void fail_something();
   void fail_server();
   void cut_something(int worker);
   void heal(std::pair<task_id, int> link);
   void restore();
   void check();
+  void check_weights();
   void require_expected(const status& how, bool may_be_cancelled);
   void require(bool holds, const std::string& otherwise) {
     if (!holds) violations.push_back(otherwise);
@@ -72,6 +91,7 @@ struct course {
   std::vector<int> ends;
   simulation cluster;
   std::vector<variable<std::int64_t>> counters;
+  std::vector<tensor_variable> weights;
   std::optional<per_worker_values<worker_cell<int>>> own;
   std::vector<remote_value<int>> values;
   std::vector<eventual<caf::ok_atom>> joins;
@@ -126,6 +146,61 @@ void course::schedule_something() {
         },
         number));
   }
+  count_end_of_last();
+}
+
+void course::schedule_something_large() {
+  const auto number = ++last_number;
+  const schedule_options chosen{.priority = draw(3), .worker = draw(4) == 0 ? draw(workers) : -1};
+  switch (draw(4)) {
+    case 0:
+      values.push_back(cluster.schedule(
+          chosen,
+          [](int which, tensor content) {
+            const execution here{which};
+            require_content(content, which);
+            return here.finish();
+          },
+          number, large_tensor(number)));
+      break;
+    case 1:
+      values.push_back(cluster.schedule(
+          chosen,
+          [](int which, tensor content) {
+            const execution here{which};
+            require_content(content, which);
+            return here.finish();
+          },
+          number, cluster.schedule([](int content) { return large_tensor(content); }, number)));
+      break;
+    case 2:
+      // Used at once: its tensor comes later than the order for the closure.
+      values.push_back(cluster.schedule(
+          chosen,
+          [](int which, tensor mine) {
+            const execution here{which};
+            require_content(mine, which);
+            return here.finish();
+          },
+          number, cluster.create_per_worker_values([](tensor content) { return content; }, large_tensor(number))));
+      break;
+    case 3:
+      values.push_back(cluster.schedule(
+          chosen,
+          [](int which, tensor_variable shared) {
+            const execution here{which};
+            ++counted_weights().tried;
+            shared.assign_add(large_tensor(1));
+            ++counted_weights().acknowledged;
+            return here.finish();
+          },
+          number, weights[static_cast<std::size_t>(draw(servers))]));
+      break;
+  }
+  count_end_of_last();
+}
+
+void course::count_end_of_last() {
   while (ends.size() < values.size()) {
     ends.push_back(0);
     values.back().scheduled()->on_end([this, i = ends.size() - 1] { ++ends[i]; });
@@ -137,7 +212,13 @@ void course::fail_something() {
   const auto worker = worker_task(index);
   const auto runs = cluster.running(worker);
   const auto frozen = runs && cluster.frozen(worker);
-  switch (draw(rough ? 12 : 9)) {
+  switch (draw(rough ? 14 : 11)) {
+    case 8:
+      if (runs) switch_off_worker(cluster, index);
+      return;
+    case 9:
+      if (!runs) cluster.occupy(worker);
+      return;
     case 0:
       if (runs) kill_worker(cluster, index);
       return;
@@ -174,12 +255,13 @@ void course::heal(std::pair<task_id, int> link) {
 }
 
 void course::act() {
-  switch (draw(10)) {
+  switch (draw(11)) {
     case 0:
     case 1:
     case 2:
-    case 3:
       return schedule_something();
+    case 3:
+      return schedule_something_large();
     case 4:
     case 5:
       return fail_something();
@@ -197,6 +279,10 @@ void course::act() {
         joins.push_back(cluster.join());
       else if (!values.empty() && draw(4) == 0)
         values[static_cast<std::size_t>(draw(static_cast<int>(values.size())))].cancel();
+      return;
+    case 10:
+      // Several at once.
+      for (auto i = draw(4); i >= 0; --i) fail_something();
       return;
   }
 }
@@ -216,6 +302,8 @@ void course::go() {
   cluster.run_until_ready();
   for (int i = 0; i < servers; ++i)
     counters.push_back(cluster.make_variable<std::int64_t>("counter " + std::to_string(i), 0, i));
+  for (int i = 0; i < servers; ++i)
+    weights.push_back(cluster.make_variable("weights " + std::to_string(i), large_tensor(0), i));
   own.emplace(cluster.create_per_worker_values([] {
     sleep_for(20ms);
     return worker_cell<int>{current_worker_index()};
@@ -256,6 +344,19 @@ void course::check() {
   for (const auto& counter : counters) total += cluster.read(counter);
   require(total >= counted().acknowledged, "V-1: an acknowledged operation was not applied");
   require(total <= counted().tried, "V-1: an operation was applied twice");
+  check_weights();
+}
+
+void course::check_weights() {
+  std::int64_t total = 0;
+  for (const auto& each : weights) {
+    const auto content = cluster.read(each);
+    const auto first = content.values<std::int32_t>()[0];
+    require_content(content, first);
+    total += first;
+  }
+  require(total >= counted_weights().acknowledged, "V-1: an acknowledged large operation was not applied");
+  require(total <= counted_weights().tried, "V-1: a large operation was applied twice");
 }
 
 void course::require_expected(const status& how, bool may_be_cancelled) {
@@ -268,6 +369,7 @@ void course::require_expected(const status& how, bool may_be_cancelled) {
 void explore(std::uint64_t seed, bool rough, bool loud) {
   observations::here() = {};
   counted() = {};
+  counted_weights() = {};
   course one{seed, rough};
   try {
     one.go();

@@ -106,6 +106,11 @@ inline void kill_worker(simulation& cluster, int index) {
   observations::here().away.erase({observations::absence::frozen, index});
 }
 
+inline void switch_off_worker(simulation& cluster, int index) {
+  cluster.switch_off(worker_task(index));
+  observations::here().away.erase({observations::absence::frozen, index});
+}
+
 inline void cut_worker(simulation& cluster, int index) {
   observations::here().away.emplace(observations::absence::unreachable, index);
   cluster.cut(chief, worker_task(index));

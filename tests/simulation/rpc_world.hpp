@@ -37,10 +37,11 @@ struct place {
 
 inline dialer_actor::behavior_type finder(dialer_actor::pointer, std::shared_ptr<place> at) {
   return {[at](dial_atom, const std::string&, std::uint16_t) -> caf::result<door_actor> {
-    ++at->dials;
-    if (at->door) return at->door;
-    return make_error(status{status_code::unavailable, "nobody listens"});
-  }};
+            ++at->dials;
+            if (at->door) return at->door;
+            return make_error(status{status_code::unavailable, "nobody listens"});
+          },
+          [](hang_up_atom, const caf::node_id&) {}};
 }
 
 /// What a test can do to the door and the client between which it stands.

@@ -66,7 +66,10 @@ connection_actor::behavior_type connection_state::make_behavior(connection_optio
   return {
       [](alive_atom, std::uint64_t number) { return number; },
       [this](suspect_atom, std::uint64_t session, wire<status>& why) {
-        if (session == session_ && session != 0) lost(why.open().ok() ? *why : status{});
+        if (session != session_ || session == 0) return;
+        // It may be alive behind a link that leads nowhere.
+        self_->send(options_.dialer, hang_up_atom_v, door_.node());
+        lost(why.open().ok() ? *why : status{});
       },
       [this](dismiss_atom, std::uint64_t session) {
         if (session != session_ || session == 0) return;

@@ -25,6 +25,8 @@ class descriptor {
   int get() const noexcept { return number_; }
   explicit operator bool() const noexcept { return number_ >= 0; }
 
+  /// Gives the number away, which somebody else closes.
+  int release() noexcept { return std::exchange(number_, -1); }
   /// Closes now. What close() reports is of no use here: Linux frees the number in any case.
   void reset() noexcept {
     if (number_ >= 0) ::close(std::exchange(number_, -1));

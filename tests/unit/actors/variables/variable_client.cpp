@@ -49,7 +49,8 @@ member_actor::behavior_type door_of(const parameter_server_actor& server) {
 }
 
 dialer_actor::behavior_type dialer_of(const member_actor& door) {
-  return {[door](dial_atom, const std::string&, std::uint16_t) { return door; }};
+  return {[door](dial_atom, const std::string&, std::uint16_t) { return door; },
+          [](hang_up_atom, const caf::node_id&) {}};
 }
 
 /// An actor whose fibers use variables, as a worker's closures do.
@@ -192,9 +193,10 @@ struct linked_client : simulated_world {
   member_actor door = spawn(door_of, server);
   dialer_actor dialer = spawn([this]() -> dialer_actor::behavior_type {
     return {[this](dial_atom, const std::string&, std::uint16_t) {
-      ++log->dialled;
-      return door;
-    }};
+              ++log->dialled;
+              return door;
+            },
+            [](hang_up_atom, const caf::node_id&) {}};
   });
   simulated_actor<actor_state> client{*this};
 };

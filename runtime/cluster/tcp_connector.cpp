@@ -1,0 +1,132 @@
+#include <troupe/runtime/bulk/name_lookup.hpp>
+#include <troupe/runtime/cluster/tcp_connector.hpp>
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+namespace troupe {
+
+/// The attempts for one connect.
+struct tcp_connector::race {
+  task_address where;
+  duration limit;
+  ended done;
+  std::vector<socket_address> addresses;
+  std::map<std::uint64_t, std::unique_ptr<watched_socket>> attempts;
+  std::uint64_t begun = 0;
+  /// Of the last attempt that failed.
+  int reason = 0;
+  bulk_event_loop::timer next{};
+  bulk_event_loop::timer deadline{};
+};
+
+tcp_connector::tcp_connector(tcp_connector_options options) : options_(options) {}
+
+tcp_connector::~tcp_connector() {
+  if (!loop_) return;
+  loop_->stop();
+  while (!races_.empty())
+    finish(races_.begin()->first, {}, {status_code::cancelled, "the process no longer connects to others"});
+}
+
+const std::shared_ptr<connector>& tcp_connector::of_process() {
+  static const auto& one = *new std::shared_ptr<connector>{std::make_shared<tcp_connector>()};
+  return one;
+}
+
+void tcp_connector::connect(const task_address& where, duration limit, ended done) {
+  try {
+    const std::scoped_lock lock{mutex_};
+    if (!loop_) {
+      auto loop = std::make_shared<bulk_event_loop>();
+      loop->start("connect");
+      loop_ = std::move(loop);
+    }
+  } catch (...) {
+    return done({}, status_of(std::current_exception()));
+  }
+  loop_->post([this, where, limit, done = std::move(done)] { begin(where, limit, done); });
+}
+
+void tcp_connector::begin(const task_address& where, duration limit, ended done) {
+  const auto number = ++last_number_;
+  auto& started = races_[number];
+  started = std::make_unique<race>(race{.where = where, .limit = limit, .done = std::move(done)});
+  started->deadline = loop_->at(time_after(limit), [this, number, where, limit] {
+    finish(number, {},
+           {status_code::deadline_exceeded,
+            fmt::format("{} did not answer within {} ms: its host is off or cut off, or a firewall is between",
+                        to_string(where), in_milliseconds(limit))});
+  });
+  look_up_name(loop_, where.host, where.port, [this, number](std::vector<socket_address> addresses, const status& why) {
+    const auto found = races_.find(number);
+    if (found == races_.end()) return;
+    if (addresses.empty()) return finish(number, {}, why);
+    found->second->addresses = std::move(addresses);
+    attempt(number);
+  });
+}
+
+void tcp_connector::attempt(std::uint64_t number) {
+  auto& of = *races_.at(number);
+  of.next = loop_->at(time_after(options_.attempt_interval), [this, number] { attempt(number); });
+  const auto which = of.begun++;
+  const auto& address = of.addresses[which % of.addresses.size()];
+  try {
+    if (auto socket = start_connecting(address)) {
+      of.attempts.emplace(which, std::make_unique<watched_socket>(
+                                     *loop_, std::move(socket), EPOLLOUT,
+                                     [this, number, which](bulk_event_loop::events) { attempt_ended(number, which); }));
+      return;
+    }
+    of.reason = errno;
+  } catch (const error&) {
+    of.reason = EMFILE;
+  }
+  attempt_failed(number);
+}
+
+void tcp_connector::attempt_ended(std::uint64_t number, std::uint64_t attempt) {
+  auto& of = *races_.at(number);
+  auto socket = of.attempts.extract(attempt).mapped()->release();
+  of.reason = connect_error(socket.get());
+  if (of.reason != 0) return attempt_failed(number);
+  // Shared, because a std::function is copyable.
+  const auto kept = std::make_shared<descriptor>(std::move(socket));
+  finish(number, [kept](caf::io::network::multiplexer& network) { return network.new_scribe(kept->release()); }, {});
+}
+
+/// An address that refuses is given up when the host has no other, so that the caller hears of it soon.
+void tcp_connector::attempt_failed(std::uint64_t number) {
+  auto& of = *races_.at(number);
+  if (of.begun < of.addresses.size()) {
+    loop_->cancel(of.next);
+    return attempt(number);
+  }
+  if (!of.attempts.empty()) return;
+  finish(number, {},
+         {status_code::unavailable,
+          fmt::format("no connection to {}: {}", to_string(of.where), std::strerror(of.reason))});
+}
+
+void tcp_connector::finish(std::uint64_t number, connection opened, const status& why) {
+  const auto over = races_.extract(number);
+  loop_->cancel(over.mapped()->next);
+  loop_->cancel(over.mapped()->deadline);
+  over.mapped()->done(std::move(opened), why);
+}
+
+void tcp_connector::close(caf::io::connection_handle which) {
+  // CAF's handles are the numbers of sockets. It reads the end of this one next, as if its peer had closed it.
+  ::shutdown(static_cast<int>(which.id()), SHUT_RDWR);
+}
+
+}  // namespace troupe

@@ -1,0 +1,56 @@
+// Opens TCP connections without a wait: one thread of the process for all of them.
+//
+// Problem: connect(2) blocks for up to 127 s at an address that swallows what is sent to it, and CAF's middleman calls
+// it for one address at a time; so one host that is switched off kept everybody else out. And the kernel repeats what
+// it sends to a host that is cut off after 1, 3 and 7 s, so a connection that began during a short cut comes long after
+// it. Solution: all connects are under way at the same time, each with a limit, and each begins again every
+// `attempt_interval` while its earlier attempts go on: the first that ends well counts. So a link is back within one
+// interval of its heal, and a slow network has the whole limit for each attempt.
+#pragma once
+
+#include <troupe/runtime/bulk/bulk_event_loop.hpp>
+#include <troupe/runtime/cluster/connector.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace troupe {
+
+struct tcp_connector_options {
+  duration attempt_interval = std::chrono::milliseconds{200};
+};
+
+class tcp_connector final : public connector {
+ public:
+  /// The thread starts with the first connect.
+  explicit tcp_connector(tcp_connector_options options = {});
+  /// Connects that are under way end as `cancelled`.
+  ~tcp_connector() override;
+
+  /// The process's own, which is never destroyed: whoever hears of a connect may be the last to hold an actor, and
+  /// ends it in the connector's thread then.
+  static const std::shared_ptr<connector>& of_process();
+
+  void connect(const task_address& where, duration limit, ended done) override;
+  void close(caf::io::connection_handle which) override;
+
+ private:
+  struct race;
+
+  void begin(const task_address& where, duration limit, ended done);
+  void attempt(std::uint64_t number);
+  void attempt_ended(std::uint64_t number, std::uint64_t attempt);
+  void attempt_failed(std::uint64_t number);
+  void finish(std::uint64_t number, connection opened, const status& why);
+
+  const tcp_connector_options options_;
+  std::mutex mutex_;
+  std::shared_ptr<bulk_event_loop> loop_;
+  /// In the loop's thread.
+  std::map<std::uint64_t, std::unique_ptr<race>> races_;
+  std::uint64_t last_number_ = 0;
+};
+
+}  // namespace troupe
