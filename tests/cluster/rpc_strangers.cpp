@@ -7,8 +7,6 @@
 
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/rpc/rpc_messages.hpp>
-#include <troupe/runtime/cluster/dialer.hpp>
-#include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
@@ -16,6 +14,7 @@
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <caf/io/middleman.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 #include <fmt/format.h>
