@@ -59,6 +59,7 @@ cluster::cluster(caf::actor_system& system, local_cluster size, cluster_options 
   const auto add = [&](const task_id& task, member_options door) {
     door.self = make_identity(task);
     door.adoption_limit = options.members.adoption_limit;
+    door.link_loss_max = options.members.link_loss_max;
     const auto handle = system.spawn(troupe::member, std::move(door));
     members->emplace(local_address(task), handle);
     self.members.push_back(caf::actor_cast<caf::actor>(handle));

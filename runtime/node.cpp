@@ -122,7 +122,9 @@ node::node(caf::actor_system& system, const task_config& config, node_options op
     self.actors.push_back(caf::actor_cast<caf::actor>(handle));
     return handle;
   };
-  member_options door{.self = make_identity(config.task), .adoption_limit = options.adoption_limit};
+  member_options door{.self = make_identity(config.task),
+                      .adoption_limit = options.adoption_limit,
+                      .link_loss_max = options.link_loss_max};
   const auto dialer = keep(system.spawn(network_dialer, tcp_connector::of_process()));
   if (config.task.job == "worker")
     door.worker = keep(system.spawn<caf::detached>(worker, dialer, options.worker));
@@ -144,6 +146,11 @@ node::node(caf::actor_system& system, const task_config& config, node_options op
                                         to_string(config.task), to_string(address), system.render(published.error()))};
   }
   self.port = *published;
+  // A host that was away has to make itself known in its network, before others reach it: their own search for it is
+  // repeated once a second only. What answers at the chief's address is of no interest.
+  const auto chief = config.cluster.address({"chief", 0});
+  constexpr auto knock_limit = std::chrono::seconds{1};
+  tcp_connector::of_process()->connect(chief, knock_limit, [](connector::connection, const status&) {});
 }
 
 node::~node() {

@@ -24,7 +24,9 @@ namespace troupe {
 struct node_options {
   worker_options worker;
   parameter_server_options server;
+  /// How long a member waits for its chief's first word, and, when their link has broken, to be taken in again.
   duration adoption_limit = std::chrono::minutes{5};
+  duration link_loss_max = std::chrono::seconds{1};
   duration stop_limit = std::chrono::seconds{3};
 };
 

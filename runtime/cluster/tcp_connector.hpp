@@ -19,7 +19,7 @@
 namespace troupe {
 
 struct tcp_connector_options {
-  duration attempt_interval = std::chrono::milliseconds{200};
+  duration attempt_interval = std::chrono::milliseconds{100};
 };
 
 class tcp_connector final : public connector {

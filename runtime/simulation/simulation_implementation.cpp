@@ -93,7 +93,8 @@ void simulation::implementation::start_chief(simulated_node& node) {
 void simulation::implementation::start_member(simulated_node& node) {
   const auto task = node.who().task;
   const auto& chosen = options.cluster.members;
-  member_options door{.self = node.who(), .adoption_limit = chosen.adoption_limit};
+  member_options door{
+      .self = node.who(), .adoption_limit = chosen.adoption_limit, .link_loss_max = chosen.link_loss_max};
   if (task.job == "worker")
     door.worker = node.spawn(troupe::worker, node.spawn(network_dialer, connects(node)), chosen.worker);
   else
