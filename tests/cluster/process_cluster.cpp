@@ -13,8 +13,6 @@ namespace troupe {
 
 namespace {
 
-constexpr const char* host = "127.0.0.1";
-
 std::string display_name(const task_id& task) {
   return task.job == "chief" ? task.job : fmt::format("{} {}", task.job, task.index);
 }
@@ -26,15 +24,23 @@ std::string this_program() { return std::filesystem::read_symlink("/proc/self/ex
 process_cluster::process_cluster(std::string program_name, process_cluster_options options)
     : options_(std::move(options)), program_name_(std::move(program_name)) {
   if (options_.program.empty()) options_.program = this_program();
-  const auto add = [this](int count, std::vector<task_address>& addresses) {
+  const auto add = [this](const char* job, int count, std::vector<task_address>& addresses) {
     for (int i = 0; i < count; ++i) {
-      ports_.emplace_back(host);
-      addresses.push_back({host, ports_.back().port()});
+      const task_id task{job, i};
+      auto [address, launcher] = options_.place ? options_.place(task) : loopback_place();
+      addresses.push_back(std::move(address));
+      launchers_.emplace(task, std::move(launcher));
     }
   };
-  add(options_.servers, spec_.ps);
-  add(options_.workers, spec_.worker);
-  add(1, spec_.chief);
+  add("ps", options_.servers, spec_.ps);
+  add("worker", options_.workers, spec_.worker);
+  add("chief", 1, spec_.chief);
+}
+
+task_place process_cluster::loopback_place() {
+  constexpr const char* host = "127.0.0.1";
+  ports_.emplace_back(host);
+  return {{host, ports_.back().port()}, {}};
 }
 
 process_cluster& process_cluster::start() {
@@ -45,10 +51,13 @@ process_cluster& process_cluster::start() {
 void process_cluster::start(const task_id& task, const std::string& program, const std::optional<task_config>& config) {
   BOOST_REQUIRE_MESSAGE(!processes_.contains(task), to_string(task) << " runs already");
   ended_.erase(task);
+  auto command = launchers_.at(task);
+  command.push_back(program.empty() ? options_.program : program);
+  if (!program_name_.empty()) command.push_back(program_name_);
+  command.insert(command.end(), options_.arguments.begin(), options_.arguments.end());
   child_process_options child;
-  child.program = program.empty() ? options_.program : program;
-  if (!program_name_.empty()) child.arguments.push_back(program_name_);
-  child.arguments.insert(child.arguments.end(), options_.arguments.begin(), options_.arguments.end());
+  child.program = command.front();
+  child.arguments.assign(command.begin() + 1, command.end());
   child.environment["TF_CONFIG"] = to_tf_config(config.value_or(this->config(task)));
   processes_.emplace(task, process{child_process{child}, {}});
 }

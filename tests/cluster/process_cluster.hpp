@@ -26,6 +26,13 @@ inline const task_id chief_task{"chief", 0};
 inline task_id worker_task(int index) { return {"worker", index}; }
 inline task_id server_task(int index) { return {"ps", index}; }
 
+/// Where a task runs.
+struct task_place {
+  task_address address;
+  /// What precedes the program's path so that it runs there: "nsenter", its options. Empty: it runs on this machine.
+  std::vector<std::string> launcher;
+};
+
 struct process_cluster_options {
   int workers = 2;
   int servers = 1;
@@ -33,6 +40,8 @@ struct process_cluster_options {
   std::vector<std::string> arguments;
   /// The executable; empty: this one.
   std::string program;
+  /// Where each task runs. Unset: on this machine's loopback, at ports that are kept for them.
+  std::function<task_place(const task_id&)> place;
 };
 
 class process_cluster {
@@ -41,7 +50,7 @@ class process_cluster {
   /// What a test waits for must happen within this time; only a failing test uses it up.
   static constexpr milliseconds patience{60'000};
 
-  /// Reserves the ports; starts nothing.
+  /// Gives each task its place; starts nothing.
   explicit process_cluster(std::string program_name, process_cluster_options options = {});
   process_cluster(const process_cluster&) = delete;
 
@@ -79,6 +88,7 @@ class process_cluster {
     std::array<line_splitter, 2> lines;
   };
 
+  task_place loopback_place();
   /// Reads until `done`, or until the limit is over: then false.
   bool pump(milliseconds limit, const std::function<bool()>& done);
   void wait_for_events(milliseconds limit);
@@ -89,6 +99,7 @@ class process_cluster {
   process_cluster_options options_;
   std::string program_name_;
   cluster_spec spec_;
+  std::map<task_id, std::vector<std::string>> launchers_;
   std::vector<port_reservation> ports_;
   std::map<task_id, process> processes_;
   std::map<task_id, exit_status> ended_;

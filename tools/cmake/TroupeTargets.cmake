@@ -131,7 +131,7 @@ endfunction()
 
 # troupe_add_tests(LABEL PROGRAM [SOURCES ...] [DEPENDS ...] [TIMEOUT SECONDS] [MAIN SOURCE])
 # One Boost.Test program of all sources in this folder (or of those named), and one test LABEL.NAME for each source
-# NAME.cpp that holds a suite NAME_suite, under that label (unit, simulation, cluster, gpu). The target LABEL_tests
+# NAME.cpp that holds a suite NAME_suite, under that label (unit, simulation, cluster, hosts, gpu). The target LABEL_tests
 # builds all programs of a label. MAIN stands in for Boost's own main.
 function(troupe_add_tests label program)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT;MAIN" "SOURCES;DEPENDS")
@@ -179,6 +179,8 @@ function(troupe_add_suite label name target)
   set_tests_properties(${label}.${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout})
   if(label STREQUAL "cluster")
     set_tests_properties(${label}.${name} PROPERTIES PROCESSORS 2)
+  elseif(label STREQUAL "hosts")
+    set_tests_properties(${label}.${name} PROPERTIES PROCESSORS 2 SKIP_RETURN_CODE 77)
   elseif(label STREQUAL "gpu")
     set_tests_properties(${label}.${name} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT TROUPE_TEST_DEVICES=GPU
                                                      RESOURCE_LOCK gpu)

@@ -1,0 +1,70 @@
+// Hosts for a test: each is a network namespace of its own with its own address, host name, /etc/hosts and loopback,
+// and a cable to one switch. Links between them are cut, silenced, reset and slowed down for real.
+//
+//   host 0 [uplink] ----- [port0]                 each host: 10.77.0.(number + 1), name host0, host1, ...
+//   host 1 [uplink] ----- [port1]  switch
+//   host 2 [uplink] ----- [port2]
+//
+// Nothing has to be cleaned up, not even after a crash: the namespaces have no names. The switch and each host are held
+// by a process that sleeps and that the kernel ends with this one (child_process), and with a namespace's last process
+// go its interfaces, rules, queues and mounts. A program runs on a host when it was started with `launcher(host)`.
+//
+// It needs root and the programs of iproute2, nftables, util-linux and mount. Every command has a limit.
+#pragma once
+
+#include <troupe/runtime/launch/child_process.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe {
+
+/// What a host's /etc/hosts says.
+enum class hosts_file {
+  plain,         ///< every name by its address
+  as_installed,  ///< as Debian's installer writes it: a host's own name is 127.0.1.1, the others' are their addresses
+};
+
+class host_network {
+ public:
+  /// Why such hosts can't be made here; nothing when they can.
+  static std::optional<std::string> obstacle();
+
+  /// @throws internal_error with what the commands wrote when one of them fails
+  explicit host_network(int hosts, hosts_file names = hosts_file::plain);
+  host_network(const host_network&) = delete;
+
+  static std::string address(int host);
+  static std::string name(int host);
+  /// What precedes a program's path so that it runs on this host. The process is the program's own: its pid is, and
+  /// signals reach it.
+  std::vector<std::string> launcher(int host) const;
+
+  // --- faults, which throw as the constructor ---
+
+  /// Pulls the host's cable out of the switch, and puts it in again.
+  void cut(int host);
+  void heal(int host);
+  /// Whatever `from` sends to `to` is lost without a word; what goes the other way arrives.
+  void drop(int from, int to);
+  void pass(int from, int to);
+  /// The host neither hears nor answers for good: connecting to it is not refused, it swallows everything. Kill what
+  /// runs there afterwards, and it is as if it had been switched off.
+  void switch_off(int host);
+  /// Ends all TCP connections of two hosts with each other by a reset, which both sides see.
+  void reset(int one, int other);
+  /// No more than this, in each direction: "50mbit".
+  void limit(int host, std::string_view rate);
+  void unlimit(int host);
+
+ private:
+  void on_host(int host, const std::string& commands);
+  void on_switch(const std::string& commands);
+
+  child_process switch_;
+  std::vector<child_process> hosts_;
+};
+
+}  // namespace troupe
