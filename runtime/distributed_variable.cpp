@@ -2,11 +2,11 @@
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/distributed_variable.hpp>
 #include <troupe/runtime/replica_context.hpp>
+#include <troupe/runtime/replicas/row_changes.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace troupe {
 
@@ -50,32 +50,6 @@ void apply(tensor& target, variable_update kind, const tensor& x) {
     case variable_update::assign_sub:
       return subtract_in_place(target, x);
   }
-}
-
-void apply_rows(tensor& target, scatter_update kind, std::span<const std::int64_t> rows, const tensor& x) {
-  switch (kind) {
-    case scatter_update::update:
-      return scatter_rows_update(target, rows, x);
-    case scatter_update::add:
-      return scatter_rows_add(target, rows, x);
-    case scatter_update::sub:
-      return scatter_rows_subtract(target, rows, x);
-    default:
-      break;
-  }
-  // One after another, since rows may repeat; on a copy, since none must be written if one can't be.
-  auto result = target;
-  for (auto i = std::size_t{0}; i < rows.size(); ++i) {
-    const std::array row{rows[i]};
-    auto changed = gather_rows(result, row);
-    const auto operand = x.slice(static_cast<std::int64_t>(i), static_cast<std::int64_t>(i) + 1);
-    if (kind == scatter_update::mul) multiply_in_place(changed, operand);
-    if (kind == scatter_update::div) divide_in_place(changed, operand);
-    if (kind == scatter_update::min) minimum_in_place(changed, operand);
-    if (kind == scatter_update::max) maximum_in_place(changed, operand);
-    scatter_rows_update(result, row, changed);
-  }
-  target = std::move(result);
 }
 
 reduce_op reduction_of(variable_aggregation aggregation) {
@@ -146,7 +120,7 @@ void variable_state::scatter_copy(std::size_t which, scatter_update kind, std::s
                                   const tensor& x) {
   auto& copy = *copies_[which];
   const std::scoped_lock lock{copy.mutex};
-  apply_rows(copy.content, kind, rows, x.copy_to(devices_[which]));
+  change_rows(copy.content, kind, rows, x.copy_to(devices_[which]));
 }
 
 tensor variable_state::read_across() const {
@@ -170,16 +144,10 @@ void variable_state::restore(const tensor& saved_value) {
   auto share = saved_value;
   const auto replicas = owner_->settings().num_replicas_in_sync;
   if (synchronization() == variable_synchronization::on_read && aggregation() == variable_aggregation::sum) {
-    if (is_floating(type_))
-      scale_in_place(share, 1.0 / replicas);
-    else
-      share = cast(
-          [&] {
-            auto exact = cast(share, dtype::float64);
-            scale_in_place(exact, 1.0 / replicas);
-            return exact;
-          }(),
-          type_);
+    // Integers in float64: their own type has no fractions to truncate.
+    auto exact = is_floating(type_) ? share : cast(share, dtype::float64);
+    divide_in_place(exact, replicas);
+    share = cast(exact, type_);
   }
   write_all(variable_update::assign, share);
 }
@@ -368,7 +336,7 @@ void scatter_together(strategy&, const distributed_variable& variable, const per
   auto rows = only_first ? owner.first(all_rows[0]) : owner.gather(all_rows, 0);
   auto content = only_first ? owner.first(all_content[0]) : owner.gather(all_content, 0);
   if (state.aggregation() == variable_aggregation::mean)
-    scale_in_place(content, 1.0 / owner.settings().num_replicas_in_sync);
+    divide_in_place(content, owner.settings().num_replicas_in_sync);
   scatter_everywhere(state, Kind, rows.values<std::int64_t>(), content);
 }
 

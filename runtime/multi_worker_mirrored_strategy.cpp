@@ -42,6 +42,7 @@ std::shared_ptr<strategy_state> make_state(process_group& group, const std::vect
   settings.plan = plan_communication({.devices = locate_devices(devices),
                                       .processes = group.size(),
                                       .hosts = group.hosts(),
+                                      .between_processes = group.connection(),
                                       .implementation = options.communication.implementation,
                                       .nccl_built = is_nccl_built()});
   settings.worker_devices = devices;

@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/actors/membership/participant.hpp>
 #include <troupe/actors/membership/rendezvous.hpp>
@@ -6,28 +7,34 @@
 #include <troupe/device/collectives/gloo_communicator.hpp>
 #include <troupe/device/collectives/rendezvous_store.hpp>
 #include <troupe/device/collectives/shared_memory_communicator.hpp>
+#include <troupe/runtime/cluster/host_identity.hpp>
+#include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/process_group.hpp>
 
 #include <caf/actor_cast.hpp>
+#include <caf/exit_reason.hpp>
 #include <caf/io/middleman.hpp>
 #include <caf/io/middleman_actor.hpp>
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <fstream>
 #include <mutex>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include <unistd.h>
-
 namespace troupe {
 
 namespace {
+
+/// Whether who is lost has only ended its part, as ~process_group does. Its connections tell those who still need it,
+/// and only those.
+bool has_left_in_order(const status& why) {
+  static const auto last_words = caf::to_string(caf::make_error(caf::exit_reason::user_shutdown));
+  return !why.causes().empty() && why.causes().back().message.ends_with(last_words);
+}
 
 /// What the program's threads and the participant share: which generation this process is in, and what broke it.
 class group_link {
@@ -49,6 +56,19 @@ class group_link {
     if (broken) connection->abort(*broken);
   }
 
+  /// Nobody tells this process any more whether the others are there.
+  void end() {
+    const status why{status_code::cancelled, "the process_group was destroyed, which must outlive its strategies"};
+    std::vector<std::weak_ptr<communicator>> connections;
+    {
+      const std::scoped_lock lock{mutex_};
+      if (!broken_) broken_ = why;
+      connections.swap(connections_);
+    }
+    for (const auto& each : connections)
+      if (const auto connection = each.lock()) connection->abort(why);
+  }
+
   /// Of any generation if it is 0.
   void break_off(std::uint64_t generation, const status& why) {
     std::vector<std::weak_ptr<communicator>> connections;
@@ -56,7 +76,7 @@ class group_link {
       const std::scoped_lock lock{mutex_};
       if (broken_ || (generation != 0 && generation != generation_)) return;
       broken_ = why;
-      connections = connections_;
+      if (!has_left_in_order(why)) connections = connections_;
     }
     for (const auto& each : connections)
       if (const auto connection = each.lock()) connection->abort(why);
@@ -108,16 +128,6 @@ class rendezvous_words final : public rendezvous_store {
   duration limit_;
 };
 
-/// Processes with equal identities can share memory and find each other: the same boot of the same machine, the same
-/// network namespace.
-std::string host_identity() {
-  std::string boot;
-  std::getline(std::ifstream{"/proc/sys/kernel/random/boot_id"}, boot);
-  std::array<char, 64> name_space{};
-  if (::readlink("/proc/self/ns/net", name_space.data(), name_space.size() - 1) < 0) name_space[0] = '\0';
-  return boot + " " + name_space.data();
-}
-
 std::vector<task_id> tasks_in_rank_order(const cluster_spec& cluster) {
   std::vector<task_id> tasks{{"chief", 0}};
   for (auto i = 0; i < static_cast<int>(cluster.worker.size()); ++i) tasks.push_back({"worker", i});
@@ -165,6 +175,7 @@ struct process_group::implementation {
   implementation(caf::actor_system& where, process_group_options chosen) : system(where), options(chosen) {}
   implementation(const implementation&) = delete;
   ~implementation() {
+    link->end();
     meeting = nullptr;
     ear = nullptr;
     stop_actors(std::move(actors), options.stop_limit);
@@ -219,12 +230,31 @@ struct process_group::implementation {
     rank = static_cast<int>(std::find(tasks.begin(), tasks.end(), task) - tasks.begin());
     connections = 0;
     link->enter(roster.generation);
+    connection();  // is possible
   }
 
   int hosts() const {
     std::set<std::string_view> different;
     for (const auto& each : roster.members) different.insert(each.host_identity);
     return static_cast<int>(different.size());
+  }
+
+  process_connection connection() const {
+    std::string difference;
+    for (const auto& each : roster.members) {
+      difference = difference_of_hosts(roster.members.front().host_identity, each.host_identity);
+      if (!difference.empty()) break;
+    }
+    return connection_between(static_cast<int>(tasks.size()), hosts(), options.transport, difference);
+  }
+
+  /// Where processes on other hosts reach this one.
+  std::string number_for_others() const {
+    std::vector<std::string> others;
+    for (const auto& each : roster.members)
+      if (each.host_identity != roster.members[static_cast<std::size_t>(rank)].host_identity)
+        others.push_back(each.address);
+    return own_number_for(host, others);
   }
 };
 
@@ -261,6 +291,7 @@ process_group::~process_group() = default;
 int process_group::rank() const { return implementation_->rank; }
 int process_group::size() const { return static_cast<int>(implementation_->tasks.size()); }
 int process_group::hosts() const { return implementation_->hosts(); }
+process_connection process_group::connection() const { return implementation_->connection(); }
 const std::vector<task_id>& process_group::tasks() const { return implementation_->tasks; }
 const task_id& process_group::task() const { return implementation_->task; }
 std::uint64_t process_group::generation() const { return implementation_->roster.generation; }
@@ -273,7 +304,7 @@ caf::actor_system& process_group::system() const { return implementation_->syste
 
 std::shared_ptr<communicator> process_group::communicator_of_processes() const {
   const auto& self = *implementation_;
-  const auto over = transport_between(size(), hosts());
+  const auto over = connection().over;
   if (over == process_transport::none) return nullptr;
   const auto name = fmt::format("troupe-{}-{}", self.roster.token, self.connections++);
   std::shared_ptr<communicator> made;
@@ -281,7 +312,7 @@ std::shared_ptr<communicator> process_group::communicator_of_processes() const {
     made = make_shared_memory_communicator(name, rank(), size(), self.options.start_limit);
   } else {
     rendezvous_words words{self.system, self.meeting, generation(), name + "/", self.options.start_limit};
-    made = make_gloo_communicator(words, self.host, rank(), size(), self.options.start_limit);
+    made = make_gloo_communicator(words, self.number_for_others(), rank(), size(), self.options.start_limit);
   }
   self.link->add(made);
   return made;

@@ -76,22 +76,34 @@ std::string describe_replicas(const communication_plan& plan) {
 }
 
 std::string describe_processes(const communication_plan& plan) {
+  const auto because =
+      plan.reason_for_transport.empty() ? std::string{} : fmt::format(" ({})", plan.reason_for_transport);
+  const auto hosts = plan.hosts == 1 ? "one host" : fmt::format("{} hosts", plan.hosts);
   switch (plan.among_processes) {
     case process_transport::none:
       return "";
     case process_transport::shared_memory:
-      return fmt::format("; between processes shared memory, {} ranks on one host", plan.processes);
+      return fmt::format("; between processes shared memory, {} ranks on {}{}", plan.processes, hosts, because);
     case process_transport::tcp:
-      return fmt::format("; between processes gloo over TCP, {} ranks on {} hosts", plan.processes, plan.hosts);
+      return fmt::format("; between processes gloo over TCP, {} ranks on {}{}", plan.processes, hosts, because);
   }
   return "";
 }
 
 }  // namespace
 
-process_transport transport_between(int processes, int hosts) {
-  if (processes == 1) return process_transport::none;
-  return hosts == 1 ? process_transport::shared_memory : process_transport::tcp;
+process_connection connection_between(int processes, int hosts, process_transport_choice choice,
+                                      const std::string& difference) {
+  if (processes == 1) return {};
+  if (choice == process_transport_choice::gloo) return {process_transport::tcp, "it was asked for"};
+  const auto asked = choice == process_transport_choice::shared_memory;
+  if (hosts == 1) return {process_transport::shared_memory, asked ? "it was asked for" : ""};
+  if (asked)
+    throw failed_precondition_error{
+        fmt::format("shared memory was asked for, but the {} processes can't share any{}{}; ask for \"automatic\" or "
+                    "\"gloo\"",
+                    processes, difference.empty() ? "" : ": ", difference)};
+  return {process_transport::tcp, difference};
 }
 
 communication_plan plan_communication(const communication_case& given) {
@@ -106,7 +118,11 @@ communication_plan plan_communication(const communication_case& given) {
   plan.devices = given.devices;
   plan.processes = given.processes;
   plan.hosts = given.hosts;
-  plan.among_processes = transport_between(given.processes, given.hosts);
+  const auto connection = given.between_processes.over == process_transport::none
+                              ? connection_between(given.processes, given.hosts)
+                              : given.between_processes;
+  plan.among_processes = connection.over;
+  plan.reason_for_transport = connection.reason;
   const auto against_nccl = chosen_against_nccl(given);
   if (given.devices.size() == 1 && given.processes == 1) return plan;
   plan.among_replicas = against_nccl.empty() ? replica_transport::nccl : replica_transport::threads;

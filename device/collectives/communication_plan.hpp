@@ -14,7 +14,7 @@
 //   others                         any        nccl            an error that says why
 //
 // Between processes the first replica of each stands for all of its process, with tensors in host memory: over shared
-// memory if all processes are on one host, else over TCP. Semantics: semantics.md 3.1.
+// memory if all processes are on one host, else over TCP, unless the program chooses. Semantics: semantics.md 3.1.
 #pragma once
 
 #include <troupe/device/collectives/communication_options.hpp>
@@ -29,6 +29,15 @@ namespace troupe {
 
 enum class replica_transport : std::uint8_t { alone, threads, nccl };
 enum class process_transport : std::uint8_t { none, shared_memory, tcp };
+/// What a program may ask for; `gloo` is TCP, also on one host.
+enum class process_transport_choice : std::uint8_t { automatic, shared_memory, gloo };
+
+/// How processes are connected, and why so.
+struct process_connection {
+  process_transport over = process_transport::none;
+  /// "they are on different machines"; empty where nothing was to be decided.
+  std::string reason;
+};
 
 /// A replica's device, and what of it matters to communication.
 struct replica_device {
@@ -44,6 +53,8 @@ struct communication_case {
   int processes = 1;
   /// On which the processes are. Processes that can't share memory count as if they were on different hosts.
   int hosts = 1;
+  /// As decided when they were connected.
+  process_connection between_processes;
   communication_implementation implementation = communication_implementation::automatic;
   bool nccl_built = false;
 };
@@ -52,6 +63,8 @@ struct communication_plan {
   std::vector<replica_device> devices;
   replica_transport among_replicas = replica_transport::alone;
   process_transport among_processes = process_transport::none;
+  /// Why that one; may be empty.
+  std::string reason_for_transport;
   int processes = 1;
   int hosts = 1;
   /// Why GPUs, if there are any, copy through the host; otherwise empty.
@@ -71,8 +84,11 @@ struct communication_plan {
 /// unavailable_error for NCCL in a build without it.
 communication_plan plan_communication(const communication_case& given);
 
-/// What connects processes on so many hosts.
-process_transport transport_between(int processes, int hosts);
+/// What connects processes on so many hosts. `difference`: why they can't share memory, if they can't.
+/// @throws failed_precondition_error when shared memory was asked for and can't be.
+process_connection connection_between(int processes, int hosts,
+                                      process_transport_choice choice = process_transport_choice::automatic,
+                                      const std::string& difference = {});
 
 /// The devices of these names. @throws invalid_argument_error for a name that is none, or one that is there twice; for
 /// GPUs as cuda_device.hpp says.

@@ -6,7 +6,9 @@
 //     who see it first say farewell to all with its name, and the others hear that instead of waiting for them.
 // G-3 gloo's timeouts are not used while others depend on this rank: they would break all connections, and the others
 //     could not tell a rank that is late from one that is lost. The deadline interrupts the wait instead.
-// G-4 A message of round s is known to be out when the other's message of round s + 1 is here. So memory may be written
+// G-4 A message that has come counts, whatever came after it: who does all that was needed and then leaves, or gives up
+//     for another reason, harms nobody.
+// G-5 A message of round s is known to be out when the other's message of round s + 1 is here. So memory may be written
 //     again for round s + 2, and nobody ever waits for sending alone.
 #include <troupe/device/base/internal/pipe_signal_guard.hpp>
 #include <troupe/device/collectives/gloo_communicator.hpp>
@@ -64,6 +66,8 @@ class gloo_communicator final : public staged_communicator {
   struct peer {
     std::unique_ptr<gloo_messages::inbox> incoming;
     outbox_pair outgoing;
+    /// Messages that have come whole, the farewell among them.
+    std::uint64_t arrived = 0;
   };
 
   static capacities capacities_of(int size);
@@ -76,7 +80,10 @@ class gloo_communicator final : public staged_communicator {
   void send_round(pattern which, std::size_t bytes);
   void send_to(int other, gloo_messages::outbox& from, std::size_t bytes);
   void receive_from(int other);
-  bool wait_for(int other);
+  bool has_come(int other);
+  void wait_for(int other);
+  void stop_waiting() noexcept;
+  void take_arrivals(int other) noexcept;
   void check_message(int from);
   void finish_previous_round();
 
@@ -84,7 +91,6 @@ class gloo_communicator final : public staged_communicator {
   void end(const status& why) noexcept;
   void say_farewell() noexcept;
   void flush() noexcept;
-  bool said_farewell(int other) noexcept;
   [[noreturn]] void fail(const status& why);
   [[noreturn]] void fail_late(int other);
   [[noreturn]] void fail_lost(int other, const char* what);
@@ -197,16 +203,28 @@ void gloo_communicator::send_to(int other, gloo_messages::outbox& from, std::siz
 
 void gloo_communicator::receive_from(int other) {
   try {
-    // An interruption that was meant for a call before may come late: then wait again.
-    while (!wait_for(other)) {
-    }
+    while (!has_come(other)) wait_for(other);
   } catch (const gloo::Exception& failure) {
-    fail_lost(other, failure.what());
+    // gloo says first that the connection has ended, and then what had come before.
+    stop_waiting();
+    take_arrivals(other);
+    if (!has_come(other)) fail_lost(other, failure.what());
   }
   check_message(other);
 }
 
-bool gloo_communicator::wait_for(int other) {
+/// Whether the message of this round is here. Throws the other one's farewell if that is here instead.
+bool gloo_communicator::has_come(int other) {
+  const auto& from = at(other);
+  if (from.arrived < round_) return false;
+  if (from.arrived > round_ || !from.incoming->has_parting()) return true;
+  // Of as many arrivals as there were rounds one may be the farewell. If the message has begun, the other is to come.
+  if (!from.incoming->has(round_)) fail(from.incoming->parting());
+  return false;
+}
+
+/// Until something comes of the other one, perhaps only an interruption that was meant for a call before.
+void gloo_communicator::wait_for(int other) {
   auto& arrivals = at(other).incoming->arrivals();
   std::unique_lock lock{mutex_};
   if (broken_) throw_status(*broken_);
@@ -216,17 +234,18 @@ bool gloo_communicator::wait_for(int other) {
     const auto come = arrivals.waitRecv(nullptr, forever);
     lock.lock();
     waits_for_ = nullptr;
-    if (come) return true;
+    if (come) {
+      ++at(other).arrived;
+      return;
+    }
     if (broken_) throw_status(*broken_);
   }
   const auto late = late_;
   lock.unlock();
   if (late) fail_late(other);
-  return false;
 }
 
 void gloo_communicator::check_message(int from) {
-  if (at(from).incoming->has_parting()) fail(at(from).incoming->parting());
   const auto& come = at(from).incoming->head(round_);
   if (come.call != call_) fail(calls_differ(call_, from, come.call));
 }
@@ -309,25 +328,26 @@ void gloo_communicator::fail_late(int other) {
 }
 
 void gloo_communicator::fail_lost(int other, const char* what) {
-  {
-    const std::scoped_lock lock{mutex_};
-    waits_for_ = nullptr;
-  }
-  if (said_farewell(other)) fail(at(other).incoming->parting());
+  stop_waiting();
+  take_arrivals(other);
+  if (at(other).incoming->has_parting()) fail(at(other).incoming->parting());
   fail({status_code::unavailable,
         fmt::format("rank {} is lost during {}: {}; make a new group of the ranks that are left", other,
                     to_string(call_), what)});
 }
 
-/// Of a rank whose connection has ended: whether it had said why.
-bool gloo_communicator::said_farewell(int other) noexcept {
+void gloo_communicator::stop_waiting() noexcept {
+  const std::scoped_lock lock{mutex_};
+  waits_for_ = nullptr;
+}
+
+/// Of a rank whose connection has ended: counts what had come before.
+void gloo_communicator::take_arrivals(int other) noexcept {
   try {
-    while (at(other).incoming->arrivals().waitRecv(nullptr, 0ms)) {
-    }
+    while (at(other).incoming->arrivals().waitRecv(nullptr, 0ms)) ++at(other).arrived;
   } catch (const std::exception&) {
-    // All that had come is taken.
+    // That was all.
   }
-  return at(other).incoming->has_parting();
 }
 
 }  // namespace

@@ -70,14 +70,12 @@ class hierarchical_communicator final : public communicator {
         local_(std::move(local)),
         level_(std::move(level)) {}
 
-  // The ends that are destroyed with this one would speak of ranks of a process, or of processes.
+  // The local end would speak of ranks of this process. The end among the processes goes with the last rank here, and
+  // says nothing before: to others, all that they need of this process may still be on its way.
   ~hierarchical_communicator() override {
-    const status why{status_code::unavailable,
-                     fmt::format("rank {} has left the group: its communicator was destroyed; "
-                                 "make a new group of the ranks that are left",
-                                 rank())};
-    if (is_leader()) level_->processes().abort(why);
-    local_->abort(why);
+    local_->abort({status_code::unavailable, fmt::format("rank {} has left the group: its communicator was destroyed; "
+                                                         "make a new group of the ranks that are left",
+                                                         rank())});
   }
 
   // The other processes first: the ranks of this one may leave as soon as they hear of it, which would be heard, too.
@@ -143,7 +141,8 @@ void hierarchical_communicator::among_leaders(const collective& call, Function p
   try {
     part(level_->processes());
   } catch (const error& failure) {
-    throw_status(failure.get_status().wrap(fmt::format("{} failed between processes", to_string(call))));
+    throw_status(failure.get_status().wrap(fmt::format("{} failed between processes, of which this is number {}",
+                                                       to_string(call), level_->this_process())));
   }
 }
 

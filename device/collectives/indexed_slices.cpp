@@ -60,12 +60,6 @@ indexed_slices gather_slices(communicator& ranks, const indexed_slices& x, std::
           gather_rows_of_ranks(ranks, x.indices, rows, time_left(start, limit)), x.dense_shape};
 }
 
-void divide(tensor& values, std::size_t parts) {
-  auto divisor = tensor::zeros(values.get_dtype(), shape{});
-  fill(divisor, static_cast<double>(parts));
-  divide_in_place(values, divisor.copy_to(values.device()));
-}
-
 }  // namespace
 
 void indexed_slices::check() const {
@@ -81,9 +75,10 @@ void indexed_slices::check() const {
 
 tensor densify(const indexed_slices& x) {
   x.check();
-  auto dense = tensor::zeros(x.values.get_dtype(), x.dense_shape);
-  scatter_rows_add(dense, x.indices.values<std::int64_t>(), x.values);
-  return dense;
+  const auto type = x.values.get_dtype();
+  auto dense = tensor::zeros(sum_dtype(type), x.dense_shape);
+  scatter_rows_add(dense, x.indices.values<std::int64_t>(), cast(x.values, sum_dtype(type)));
+  return cast(dense, type);
 }
 
 indexed_slices reduce(std::span<const indexed_slices> parts, reduce_op op) {
@@ -99,7 +94,7 @@ indexed_slices reduce(std::span<const indexed_slices> parts, reduce_op op) {
     indices.push_back(part.indices);
   }
   indexed_slices result{concatenate(values, 0), concatenate(indices, 0), first.dense_shape};
-  if (op == reduce_op::mean) divide(result.values, parts.size());
+  if (op == reduce_op::mean) divide_in_place(result.values, static_cast<double>(parts.size()));
   return result;
 }
 
@@ -111,7 +106,7 @@ indexed_slices all_reduce(communicator& ranks, const indexed_slices& x, reduce_o
   for (auto rank = std::size_t{1}; rank < all.size(); ++rank)
     check_equal("rank", rank, {all[0].type, all[0].extents}, {all[rank].type, all[rank].extents});
   auto result = gather_slices(ranks, x, all, start, limit);
-  if (op == reduce_op::mean) divide(result.values, all.size());
+  if (op == reduce_op::mean) divide_in_place(result.values, static_cast<double>(all.size()));
   return result;
 }
 

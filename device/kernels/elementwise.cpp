@@ -107,6 +107,21 @@ void scale_in_place(tensor& target, double factor) {
   });
 }
 
+dtype sum_dtype(dtype type) { return type == dtype::float16 || type == dtype::bfloat16 ? dtype::float32 : type; }
+
+void divide_in_place(tensor& target, double divisor) {
+  const auto type = target.get_dtype();
+  if (!is_floating(type))
+    throw invalid_argument_error{
+        fmt::format("divide_in_place: the target holds {}; expected a floating dtype: cast first", to_string(type))};
+  const auto wide = sum_dtype(type);
+  const auto number = cast(tensor::scalar(divisor), wide).copy_to(target.device());
+  if (type == wide) return divide_in_place(target, number);
+  auto quotient = cast(target, wide);
+  divide_in_place(quotient, number);
+  target = cast(quotient, type);
+}
+
 void axpy_in_place(tensor& target, double factor, const tensor& x) {
   check_dtypes("axpy_in_place", target, x);
   if (target.get_shape() != x.get_shape()) throw_shapes_differ("axpy_in_place", target, x, "equal shapes");

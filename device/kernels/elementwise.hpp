@@ -30,6 +30,11 @@ void maximum_in_place(tensor& target, const tensor& x);
 /// target *= factor, with the factor rounded to the target's floating type. Integers are multiplied in double,
 /// truncated towards zero and saturated.
 void scale_in_place(tensor& target, double factor);
+/// target /= divisor for floating dtypes, which rounds once; the half types divide in float.
+void divide_in_place(tensor& target, double divisor);
+/// In which dtype many values of this one are added up, to be rounded to it once: float32 for the half types, else the
+/// dtype itself.
+dtype sum_dtype(dtype type);
 /// target += factor * x, for floating dtypes and equal shapes.
 void axpy_in_place(tensor& target, double factor, const tensor& x);
 /// Every element becomes `value`, converted as cast() does. Never copies the old elements.

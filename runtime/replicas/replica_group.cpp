@@ -78,7 +78,7 @@ void replica_group::spawn(caf::actor_system& system) {
 replica_group::~replica_group() {
   // The system counts this thread among its actors and does not end under its hands.
   const caf::scoped_actor present{*system_};
-  abort_communicators({status_code::cancelled, "the strategy was destroyed"});
+  end_collectives();
   barrier_ = nullptr;
   stop_actors(std::move(actors_), stop_limit);
 }
@@ -144,25 +144,51 @@ std::vector<erased> replica_group::run(std::function<erased(lock_step&, int)> bo
   }
 }
 
+/// While one is there, the end of the group ends its communicators, too.
+class replica_group::call_in_progress {
+ public:
+  explicit call_in_progress(replica_group& of) : of_(of) {
+    const std::scoped_lock lock{of.mutex_};
+    if (of.ended_) throw cancelled_error{"the strategy was destroyed"};
+    if (!of.communicators_) throw aborted_error{"the replicas of this strategy are being connected again"};
+    group_ = of.communicators_;
+    ++of.calls_;
+  }
+  call_in_progress(const call_in_progress&) = delete;
+  ~call_in_progress() { --of_.calls_; }
+
+  communicator& end_of(int replica) const { return *(*group_)[static_cast<std::size_t>(replica)]; }
+
+ private:
+  replica_group& of_;
+  std::shared_ptr<communicators> group_;
+};
+
 void replica_group::perform(lock_step& step, int replica, duration limit,
                             const std::function<void(communicator&, std::chrono::nanoseconds)>& collective) {
   fiber_host::throw_if_cancelled();
-  std::shared_ptr<communicators> group;
-  {
-    const std::scoped_lock lock{mutex_};
-    group = communicators_;
-  }
   const auto left = step.deadline() - current_time();
   if (left <= duration::zero()) throw deadline_exceeded_error{"the deadline of the run passed before a collective"};
   step.ledger().enter(replica);
-  collective(*(*group)[static_cast<std::size_t>(replica)], limit > duration::zero() ? std::min(limit, left) : left);
+  const call_in_progress call{*this};
+  collective(call.end_of(replica), limit > duration::zero() ? std::min(limit, left) : left);
 }
 
+// The old ones go first: they may hold memory of devices. Only the barrier comes here, and it may take time, in which
+// others must be able to end the group.
 void replica_group::prepare_communicators() {
+  std::shared_ptr<communicators> broken;
+  {
+    const std::scoped_lock lock{mutex_};
+    const auto usable = communicators_ && std::none_of(communicators_->begin(), communicators_->end(),
+                                                       [](const auto& each) { return each->broken().has_value(); });
+    if (usable) return;
+    broken = std::exchange(communicators_, nullptr);
+  }
+  broken = nullptr;
+  auto made = std::make_shared<communicators>(options_.make_communicators());
   const std::scoped_lock lock{mutex_};
-  const auto usable = communicators_ && std::none_of(communicators_->begin(), communicators_->end(),
-                                                     [](const auto& each) { return each->broken().has_value(); });
-  if (!usable) communicators_ = std::make_shared<communicators>(options_.make_communicators());
+  communicators_ = std::move(made);
 }
 
 void replica_group::abort_communicators(const status& why) {
@@ -173,6 +199,15 @@ void replica_group::abort_communicators(const status& why) {
   }
   if (!group) return;
   for (const auto& each : *group) each->abort(why);
+}
+
+// Who leaves when all is done breaks nothing: another process may still be in the last collective.
+void replica_group::end_collectives() {
+  {
+    const std::scoped_lock lock{mutex_};
+    ended_ = true;
+  }
+  if (calls_ > 0) abort_communicators({status_code::cancelled, "the strategy was destroyed"});
 }
 
 }  // namespace troupe

@@ -12,6 +12,7 @@
 
 #include <caf/actor_system.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -75,10 +76,12 @@ class replica_group {
 
  private:
   class shared_body;
+  class call_in_progress;
 
   void spawn(caf::actor_system& system);
   void prepare_communicators();
   void abort_communicators(const status& why);
+  void end_collectives();
 
   options options_;
   std::unique_ptr<system_config> own_config_;
@@ -89,6 +92,8 @@ class replica_group {
   std::shared_ptr<open_steps> open_;
   std::mutex mutex_;
   std::shared_ptr<communicators> communicators_;  // under the mutex
+  bool ended_ = false;                            // under the mutex
+  std::atomic<int> calls_ = 0;
 };
 
 }  // namespace troupe

@@ -134,13 +134,24 @@ void all_reduce_anywhere(communicator& group, std::span<tensor> values, reduce_o
   for (auto i = std::size_t{0}; i < values.size(); ++i) values[i] = values[i].copy_to(devices[i]);
 }
 
-indexed_slices all_reduce_anywhere(communicator& group, const indexed_slices& x, reduce_op op,
-                                   std::chrono::nanoseconds limit) {
-  const indexed_slices there{brought_to(group, x.values), brought_to(group, x.indices), x.dense_shape};
-  auto result = troupe::all_reduce(group, there, op, limit);
+indexed_slices brought_to(const communicator& group, const indexed_slices& x) {
+  return {brought_to(group, x.values), brought_to(group, x.indices), x.dense_shape};
+}
+
+/// To where `x` is.
+indexed_slices brought_back(indexed_slices result, const indexed_slices& x) {
   result.values = result.values.copy_to(x.values.device());
   result.indices = result.indices.copy_to(x.indices.device());
   return result;
+}
+
+indexed_slices all_reduce_anywhere(communicator& group, const indexed_slices& x, reduce_op op,
+                                   std::chrono::nanoseconds limit) {
+  return brought_back(troupe::all_reduce(group, brought_to(group, x), op, limit), x);
+}
+
+indexed_slices all_gather_anywhere(communicator& group, const indexed_slices& x, std::chrono::nanoseconds limit) {
+  return brought_back(troupe::all_gather(group, brought_to(group, x), limit), x);
 }
 
 }  // namespace
@@ -191,7 +202,7 @@ indexed_slices strategy_state::all_gather(const indexed_slices& value, int axis,
   indexed_slices result;
   settings_.replicas->perform(
       *current.step, current.replica, collective_limit(options),
-      [&](communicator& group, std::chrono::nanoseconds limit) { result = troupe::all_gather(group, value, limit); });
+      [&](communicator& group, std::chrono::nanoseconds limit) { result = all_gather_anywhere(group, value, limit); });
   return result;
 }
 
@@ -223,15 +234,17 @@ void accumulate(tensor& target, const tensor& x, reduce_op op) {
   }
 }
 
-/// Integers are added up for a mean in float64: their own type might overflow.
+/// What is added up: the half types as float32, to be rounded once at the end, and integers for a mean as float64,
+/// since their own type might overflow.
 tensor addend(const tensor& x, reduce_op op) {
-  return op == reduce_op::mean && !is_floating(x.get_dtype()) ? cast(x, dtype::float64) : x;
+  if (op == reduce_op::mean && !is_floating(x.get_dtype())) return cast(x, dtype::float64);
+  return op == reduce_op::mean || op == reduce_op::sum ? cast(x, sum_dtype(x.get_dtype())) : x;
 }
 
 /// True division of a sum of addends of `type`: the mean of integers is float32.
 tensor divided(tensor sum, double count, dtype type) {
-  scale_in_place(sum, 1.0 / count);
-  return is_floating(type) ? sum : cast(sum, dtype::float32);
+  divide_in_place(sum, count);
+  return cast(sum, is_floating(type) ? type : dtype::float32);
 }
 
 }  // namespace
@@ -253,7 +266,7 @@ tensor strategy_state::reduce(reduce_op op, std::span<const tensor> values) {
   auto result = addend(values.front().copy_to(where), op);
   for (const auto& each : values.subspan(1)) accumulate(result, addend(each.copy_to(where), op), op);
   result = reduce_over_processes(std::move(result), op == reduce_op::mean ? reduce_op::sum : op);
-  if (op != reduce_op::mean) return result.copy_to(home);
+  if (op != reduce_op::mean) return cast(result, values.front().get_dtype()).copy_to(home);
   return divided(std::move(result), settings_.num_replicas_in_sync, values.front().get_dtype()).copy_to(home);
 }
 
@@ -275,7 +288,7 @@ tensor strategy_state::reduce(reduce_op op, std::span<const tensor> values, cons
       add_in_place(total, part);
   }
   total = reduce_over_processes(std::move(total), reduce_op::sum);
-  if (op == reduce_op::sum) return total.copy_to(home);
+  if (op == reduce_op::sum) return cast(total, values.front().get_dtype()).copy_to(home);
   const auto elements = reduce_over_processes(tensor::scalar(count), reduce_op::sum);
   return divided(std::move(total), elements.item<double>(), values.front().get_dtype()).copy_to(home);
 }

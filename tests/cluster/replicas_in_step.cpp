@@ -92,6 +92,30 @@ BOOST_AUTO_TEST_CASE(processes_that_call_different_collectives_are_told_so) {
   }
 }
 
+// --- the end of a job -----------------------------------------------------------------------------------------------
+
+/// Nothing follows the last collective, so each process ends as soon as it has its part of it.
+void compute_and_end(process_group& group) {
+  const multi_worker_mirrored_strategy strategy{group, two_devices};
+  strategy.run([] {
+    const auto context = replica_context::current();
+    for (const auto size : {1, 1'000'000, 1}) context.all_reduce(reduce_op::sum, tensor::full({size}, 1.0f));
+  });
+}
+
+const group_program ends_over_tcp{"ends_over_tcp", compute_and_end, {.transport = process_transport_choice::gloo}};
+const group_program ends_in_shared_memory{"ends_in_shared_memory", compute_and_end};
+
+BOOST_AUTO_TEST_CASE(the_end_of_a_job_is_no_error_whoever_ends_first) {
+  for (const auto* program : {&ends_over_tcp, &ends_in_shared_memory})
+    for (auto round = 0; round < 8; ++round) {
+      process_cluster cluster{program->name(), {.workers = 2, .servers = 0}};
+      cluster.start();
+      for (const auto& task : cluster.tasks())
+        BOOST_TEST(to_string(cluster.end_of(task, 20s)) == "exit code 0", cluster.output());
+    }
+}
+
 // --- losses ---------------------------------------------------------------------------------------------------------
 
 /// Steps of collectives of several sizes and merge_calls, until the group breaks.

@@ -7,7 +7,7 @@
 //   inbox of a rank     round 0, 2, 4 ... | round 1, 3, 5 ... | farewell
 //
 // A rank that fails sends its farewell, and completes with it the same wait as a message of a round would, so that who
-// waits for anything of that rank wakes up. A farewell may overtake a message: when one is there, no message counts.
+// waits for anything of that rank wakes up. So arrivals are counted: they don't say what has come.
 #pragma once
 
 #include <troupe/device/base/error.hpp>
@@ -76,7 +76,7 @@ class inbox {
   void expect(std::uint64_t round);
   const header& head(std::uint64_t round) const { return *reinterpret_cast<const header*>(place(round)); }
   const std::byte* content(std::uint64_t round) const { return place(round) + sizeof(header); }
-  /// Whether the message of a round is here. Only a hint, for errors: it may just be arriving.
+  /// Whether the message of a round is here. Only a hint: it may just be arriving.
   bool has(std::uint64_t round) noexcept { return look_at(&writable<header>(round % 2 * stride_)->round) == round; }
   /// Whether the farewell is here, and can be read. No doubt is left if its arrival has been waited for.
   bool has_parting() noexcept { return look_at(&writable<farewell>(2 * stride_)->given) != 0; }

@@ -122,13 +122,33 @@ BOOST_AUTO_TEST_CASE(nccl_that_was_asked_for_and_cannot_be_is_an_error_with_the_
 // --- between processes -----------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(processes_share_memory_on_one_host_and_use_tcp_between_hosts) {
-  BOOST_TEST((transport_between(1, 1) == process_transport::none));
-  BOOST_TEST((transport_between(4, 1) == process_transport::shared_memory));
-  BOOST_TEST((transport_between(4, 2) == process_transport::tcp));
+  BOOST_TEST((connection_between(1, 1).over == process_transport::none));
+  BOOST_TEST((connection_between(4, 1).over == process_transport::shared_memory));
+  BOOST_TEST((connection_between(4, 2).over == process_transport::tcp));
   BOOST_TEST(plan(cpus(4), 2, 2).describe() ==
              "threads in shared memory, 4 replicas on CPU:0..3; between processes gloo over TCP, 2 ranks on 2 hosts");
   BOOST_TEST(plan(cpus(2), 3, 1).describe() ==
              "threads in shared memory, 2 replicas on CPU:0..1; between processes shared memory, 3 ranks on one host");
+}
+
+BOOST_AUTO_TEST_CASE(what_connects_processes_can_be_chosen_and_the_plan_says_why_it_is_so) {
+  using choice = process_transport_choice;
+  const auto described = [](int hosts, choice asked, const std::string& difference) {
+    return plan_communication({.devices = cpus(1),
+                               .processes = 2,
+                               .hosts = hosts,
+                               .between_processes = connection_between(2, hosts, asked, difference)})
+        .describe();
+  };
+  BOOST_TEST(
+      described(2, choice::automatic, "they are on different machines") ==
+      "1 replica on CPU:0; between processes gloo over TCP, 2 ranks on 2 hosts (they are on different machines)");
+  BOOST_TEST(described(1, choice::gloo, "") ==
+             "1 replica on CPU:0; between processes gloo over TCP, 2 ranks on one host (it was asked for)");
+  BOOST_TEST(described(1, choice::shared_memory, "") ==
+             "1 replica on CPU:0; between processes shared memory, 2 ranks on one host (it was asked for)");
+  BOOST_CHECK_EXCEPTION(described(2, choice::shared_memory, "they belong to different users"),
+                        failed_precondition_error, says("can't share any: they belong to different users"));
 }
 
 BOOST_AUTO_TEST_CASE(a_single_replica_of_several_processes_is_not_alone) {

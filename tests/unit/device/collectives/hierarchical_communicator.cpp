@@ -84,7 +84,36 @@ BOOST_AUTO_TEST_CASE(an_abort_of_any_rank_ends_the_calls_of_all_ranks_of_all_pro
 
 BOOST_AUTO_TEST_CASE(a_broken_communicator_throws_the_same_error_from_then_on) { a_broken_group_stays_broken(run); }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_leaves_ends_the_calls_of_all_ranks_of_all_processes) { leaving_ends_the_others(run); }
+BOOST_AUTO_TEST_CASE(a_process_that_leaves_ends_the_calls_of_all_ranks_of_all_processes) {
+  const auto ends = run_group({2, 1, 2}, [](communicator& c) {
+    c.barrier(20s);
+    if (c.rank() != 2) c.barrier(20s);
+  });
+  BOOST_TEST(ends[2].ok(), ends[2].render());
+  for (const auto rank : {0U, 1U, 3U, 4U})
+    require_all({ends[rank]}, status_code::unavailable, "rank 1 has left the group");  // of the processes
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_leaves_ends_the_calls_of_its_process_which_ends_all_others) {
+  const auto ends = run_group({2, 1}, [](communicator& c) {
+    c.barrier(20s);
+    if (c.rank() != 1) c.barrier(20s);
+  });
+  BOOST_TEST(ends[1].ok(), ends[1].render());
+  require_all({ends[0], ends[2]}, status_code::unavailable, "rank 1 has left the group");
+}
+
+BOOST_AUTO_TEST_CASE(ranks_that_are_done_leave_the_processes_as_they_are) {
+  auto processes = make_thread_communicators(2);
+  const std::shared_ptr<communicator> first = std::move(processes[0]);
+  const std::shared_ptr<communicator> second = std::move(processes[1]);
+  const auto work = [](const std::shared_ptr<communicator>& process) {
+    make_hierarchical_communicators(process, {1, 1}).front()->barrier(20s);
+  };
+  require_ok(run_threads(2, [&](int rank) { work(rank == 0 ? first : second); }));
+  BOOST_TEST(!first->broken().has_value());
+  BOOST_TEST(!second->broken().has_value());
+}
 
 BOOST_AUTO_TEST_CASE(a_bad_argument_leaves_the_group_usable) { bad_arguments_break_nothing(run); }
 

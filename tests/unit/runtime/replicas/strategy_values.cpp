@@ -5,6 +5,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -120,6 +121,51 @@ BOOST_AUTO_TEST_CASE(the_mean_of_small_integers_does_not_overflow_on_its_way) {
   const per_replica<tensor> pixels{{tensor::of<std::uint8_t>({200, 255}), tensor::of<std::uint8_t>({100, 255})}};
   BOOST_TEST(elements<float>(strategy.reduce(reduce_op::mean, pixels)) == (std::vector{150.0f, 255.0f}));
   BOOST_TEST(strategy.reduce(reduce_op::mean, pixels, 0).item<float>() == 202.5f);
+}
+
+BOOST_AUTO_TEST_CASE(means_divide_and_do_not_multiply_by_a_rounded_fraction) {
+  const mirrored_strategy strategy{cpus(3)};
+  BOOST_TEST(strategy.reduce(reduce_op::mean, per_replica<float>{{1.0f, 2.0f, 2.0f}}) == 5.0f / 3.0f);
+}
+
+template <class Half>
+void half_types_are_added_in_float_and_rounded_once(float large, float spacing) {
+  const mirrored_strategy strategy{cpus(3)};
+  const auto number = [](float x) { return tensor::full(shape{2}, Half{x}); };
+  const auto first = [](const tensor& x) { return static_cast<float>(elements<Half>(x)[0]); };
+  // Half of the space between neighbours is lost if it is added alone.
+  const auto uneven = of_replicas(3, [&](int i) { return number(i == 0 ? large : spacing / 2); });
+  BOOST_TEST(first(strategy.reduce(reduce_op::sum, uneven)) == large + spacing);
+  BOOST_TEST(first(strategy.reduce(reduce_op::sum, uneven, 0)) == 2 * large + 2 * spacing);
+  const auto greatest = of_replicas(3, [&](int) { return number(60000.0f); });
+  BOOST_TEST(first(strategy.reduce(reduce_op::mean, greatest)) == static_cast<float>(Half{60000.0f}));
+  BOOST_TEST(first(strategy.reduce(reduce_op::mean, greatest, 0).reshape(shape{1})) ==
+             static_cast<float>(Half{60000.0f}));
+  const auto v = strategy.variable("v", number(0.0f), {.aggregation = variable_aggregation::sum});
+  strategy.run([&](const tensor& x) { v.assign(x); }, uneven);
+  BOOST_TEST(first(v.read()) == large + spacing);
+  const auto mean = strategy.variable("mean", number(0.0f), {.aggregation = variable_aggregation::mean});
+  strategy.run([&](const tensor& x) { mean.assign_add(x); }, greatest);
+  BOOST_TEST(first(mean.read()) == static_cast<float>(Half{60000.0f}));
+  const auto total = strategy.variable(
+      "total", number(0.0f),
+      {.synchronization = variable_synchronization::on_read, .aggregation = variable_aggregation::sum});
+  strategy.run([&](const tensor& x) { total.assign_add(x); }, uneven);
+  BOOST_TEST(first(total.read()) == large + spacing);
+}
+
+BOOST_AUTO_TEST_CASE(half_types_are_added_in_float32_and_rounded_once) {
+  half_types_are_added_in_float_and_rounded_once<float16>(2048.0f, 2.0f);
+  half_types_are_added_in_float_and_rounded_once<bfloat16>(256.0f, 2.0f);
+}
+
+BOOST_AUTO_TEST_CASE(integer_sums_wrap_around_and_their_means_are_float32_of_the_exact_sum) {
+  const mirrored_strategy strategy{cpus(2)};
+  const auto most = of_replicas(2, [](int) { return tensor::of({std::numeric_limits<std::int32_t>::max()}); });
+  BOOST_TEST(elements<std::int32_t>(strategy.reduce(reduce_op::sum, most))[0] == -2);
+  const auto mean = strategy.reduce(reduce_op::mean, most);
+  BOOST_TEST((mean.get_dtype() == dtype::float32));
+  BOOST_TEST(elements<float>(mean)[0] == 2147483648.0f);
 }
 
 BOOST_AUTO_TEST_CASE(values_of_different_dtype_are_named) {
