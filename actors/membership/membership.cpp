@@ -85,7 +85,8 @@ void membership_state::present(member_entry& member, const member_actor& handle,
   changed();
   publish(event_kind::member_joined, member);
   // The worker hears the view before the first closure, which may use variables.
-  if (worker && audience_.coordinator) self_->send(audience_.coordinator, up_atom_v, worker, wire<identity>{who});
+  if (worker && audience_.coordinator)
+    self_->send(audience_.coordinator, up_atom_v, handle, worker, wire<identity>{who});
 }
 
 void membership_state::retry(member_entry& member, const status& why) {

@@ -26,6 +26,8 @@ std::string to_string(event_kind kind) {
       return "generation_cancelled";
     case event_kind::resources_rebuilt:
       return "resources_rebuilt";
+    case event_kind::worker_dismissed:
+      return "worker_dismissed";
   }
   return fmt::format("event_kind({})", static_cast<int>(kind));
 }
