@@ -73,9 +73,9 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
       [this](view_atom, wire<cluster_view>& view) {
         const fiber_host::turn scope{*fibers_};
         if (!view.open().ok()) return;
-        view_ = view;
+        view_.take(*view);
         variables_->take_view(*view);
-        if (client_) self_->send(*client_, view_atom_v, view_);
+        if (client_) self_->send(*client_, view_atom_v, view);
       },
   };
 }
@@ -83,7 +83,7 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
 client_ptr worker_state::variables_of_replicas() {
   if (!client_) {
     client_ = std::make_shared<const client_actor>(self_->spawn<caf::linked>(client, dialer_, options_.variables));
-    if (view_.open().ok()) self_->send(*client_, view_atom_v, view_);
+    self_->send(*client_, view_atom_v, wire<cluster_view>{view_});
   }
   return client_;
 }

@@ -87,7 +87,8 @@ class worker_state : public closure_environment {
   std::unique_ptr<variable_client> variables_;
   /// Made when the first closure has replicas.
   client_ptr client_;
-  wire<cluster_view> view_;
+  /// For replicas that come later.
+  cluster_view view_;
   std::map<const void*, std::shared_ptr<void>> locals_;
   outcome_sink coordinator_;
   session_terms terms_;

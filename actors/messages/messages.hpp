@@ -178,6 +178,8 @@ struct cluster_view {
   std::vector<member_record> members;
 
   const member_record* find(const task_id& task) const;
+  /// What is newer replaces what was known.
+  void take(const cluster_view& news);
 };
 
 // --- groups ---------------------------------------------------------------------------------------------------------

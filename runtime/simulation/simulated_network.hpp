@@ -40,6 +40,12 @@ class simulated_network {
   /// Takes what the node has written, dialled and closed since the last call.
   void collect(simulated_node& node, time_point now);
 
+  /// Bytes that this task's processes have written so far.
+  std::uint64_t bytes_sent(const task_id& from) const {
+    const auto found = bytes_sent_.find(from);
+    return found == bytes_sent_.end() ? 0 : found->second;
+  }
+
   /// One end of a connection at which something has arrived.
   struct arrival {
     simulated_node* node = nullptr;
@@ -98,6 +104,7 @@ class simulated_network {
   std::map<task_id, std::vector<offer>> offers_;
   std::vector<std::unique_ptr<connection>> connections_;
   std::set<std::pair<task_id, task_id>> cut_;
+  std::map<task_id, std::uint64_t> bytes_sent_;
   std::int64_t last_handle_ = 0;
 };
 
