@@ -52,6 +52,7 @@ task_address local_address(const task_id& task) { return {to_string(task), 1}; }
 cluster::cluster(caf::actor_system& system, local_cluster size, cluster_options options)
     : implementation_(new implementation{.system = system, .options = options}) {
   check(size);
+  options.detection.check();
   auto& self = *implementation_;
   const auto members = std::make_shared<local_members>();
   self.dialer = system.spawn(local_dialer, members);
@@ -83,6 +84,7 @@ cluster::cluster(caf::actor_system& system, const task_config& config, cluster_o
   if (config.task.job != "chief")
     throw invalid_argument_error{fmt::format(
         "a cluster is made by its chief, but this process is {}: make a troupe::node", to_string(config.task))};
+  options.detection.check();
   if (!system.has_middleman())
     throw failed_precondition_error{
         "a cluster of several processes needs CAF's middleman: call load<caf::io::middleman>() in the constructor of "
@@ -97,13 +99,13 @@ cluster::cluster(caf::actor_system& system, const task_config& config, cluster_o
 
 void cluster::start(std::vector<std::pair<task_id, task_address>> members, const identity& chief) {
   auto& self = *implementation_;
-  self.options.detection.check();
   for (const auto& [task, _] : members) ++(task.job == "worker" ? self.workers : self.servers);
   self.queue = std::make_shared<submission_queue>(self.options.queue_capacity);
   self.events = self.system.spawn(event_bus);
   self.client =
       std::make_shared<const client_actor>(self.system.spawn(troupe::client, self.dialer, self.options.variables));
   auto coordination = self.options.coordinator;
+  coordination.workers = self.workers;
   coordination.first_session = chief.incarnation;
   self.coordinator = std::make_shared<const coordinator_actor>(
       self.system.spawn<caf::detached>(troupe::coordinator, self.queue, coordination, self.events));

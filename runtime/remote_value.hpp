@@ -77,14 +77,11 @@ class remote_value : public remote_value_base {
     if constexpr (!std::is_void_v<T>) return *result.template get<T>();
   }
 
-  /// The same without a copy: the reference is valid as long as this handle.
+  /// The same without a copy: the reference is valid as long as this handle or a copy of it.
   std::add_lvalue_reference_t<std::add_const_t<T>> get() const { return get(longest_wait()); }
   std::add_lvalue_reference_t<std::add_const_t<T>> get(duration limit) const {
-    const auto& result = await(limit);
-    if constexpr (!std::is_void_v<T>) {
-      if (!decoded_) decoded_ = result.template get<T>();
-      return *std::static_pointer_cast<const T>(decoded_);
-    }
+    await(limit);
+    if constexpr (!std::is_void_v<T>) return scheduled()->template object<T>();
   }
 
   /// For event-based actors: calls `on_value(const T&)` (or `on_value()`) or `on_error(const status&)` in `self`, once,
@@ -103,9 +100,6 @@ class remote_value : public remote_value_base {
         on_value(result.get());
     });
   }
-
- private:
-  mutable std::shared_ptr<const void> decoded_;
 };
 
 namespace detail {

@@ -113,12 +113,20 @@ int run_chief(caf::actor_system& system, const arguments& given, const std::func
   }
 }
 
+/// A worker's thread is in the user's code and may stay there: nobody can wait for it.
+[[noreturn]] void end_in_spite_of_closures() {
+  log().flush();
+  std::fflush(nullptr);
+  std::_Exit(dismissed);
+}
+
 int run_member(caf::actor_system& system, const task_config& config, const cluster_options& options) {
   try {
     node here{system, config, options.members};
     const auto end = here.wait();
     if (end.how == member_end::kind::retired) return success;
     log().error("{} ends itself: {}", to_string(config.task), end.why.render());
+    if (end.how == member_end::kind::dismissed) end_in_spite_of_closures();
     return end.how == member_end::kind::failed ? program_failed : chief_lost;
   } catch (const error& failed) {
     log().error("{}", failed.what());
@@ -179,7 +187,8 @@ int run_main(int argc, char** argv, const std::function<int(caf::actor_system&, 
         "  --troupe-config FILE    what TF_CONFIG would hold: the cluster and this process's task\n"
         "  --troupe-help           print this and exit\n"
         "Without TF_CONFIG and --troupe-config the whole cluster runs inside this process.\n"
-        "Exit codes: the program's own; 1 it threw; 2 usage; 3 the chief was lost; 4 the cluster did not start.\n");
+        "Exit codes: the program's own; 1 it threw; 2 usage; 3 the chief was lost; 4 the cluster did not start;\n"
+        "5 the chief gave this worker up, because a closure did not react to its cancellation.\n");
     return success;
   } catch (const CLI::ParseError& wrong) {
     fmt::print(stderr, "{} (--troupe-help lists troupe's flags)\n", wrong.what());

@@ -14,7 +14,8 @@
 // Flags, taken out of the command line before the program sees it (all begin with --troupe-; --troupe-help lists them).
 //
 // Exit codes: what the program returns; 1 it threw; 2 the command line or TF_CONFIG is wrong; 3 the chief was lost;
-// 4 the cluster did not start (a port in use, a member that never came).
+// 4 the cluster did not start (a port in use, a member that never came); 5 the chief gave this worker up, because a
+// closure did not react to its cancellation.
 #pragma once
 
 #include <troupe/runtime/cluster.hpp>
@@ -24,7 +25,14 @@
 
 namespace troupe {
 
-enum exit_code : int { success = 0, program_failed = 1, usage_error = 2, chief_lost = 3, start_failed = 4 };
+enum exit_code : int {
+  success = 0,
+  program_failed = 1,
+  usage_error = 2,
+  chief_lost = 3,
+  start_failed = 4,
+  dismissed = 5
+};
 
 /// Runs `program` if this process is the chief, or serves otherwise. Never throws; returns the process's exit code.
 int run(int argc, char** argv, std::function<int(cluster&)> program, cluster_options options = {});

@@ -133,6 +133,8 @@ class simulation {
   bool frozen(const task_id& task) const;
   /// Whether the chief has it in its view.
   bool present(const task_id& task) const;
+  /// Bytes that the task's processes have sent over the network so far.
+  std::uint64_t bytes_sent(const task_id& task) const;
   /// How the task's part in the cluster ended, last time: it was retired, or its chief was lost. Its process then ends.
   std::optional<member_end> end_of(const task_id& task) const;
 

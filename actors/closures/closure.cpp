@@ -61,6 +61,17 @@ std::shared_ptr<completion> closure::waited_for() const {
   return end_;
 }
 
+std::shared_ptr<const void> closure::kept_object() const {
+  const std::scoped_lock lock{lock_of(this)};
+  return object_;
+}
+
+std::shared_ptr<const void> closure::keep_object(std::shared_ptr<const void> decoded) const {
+  const std::scoped_lock lock{lock_of(this)};
+  if (!object_) object_ = std::move(decoded);
+  return object_;
+}
+
 void closure::on_end(std::function<void()> observer) {
   if (const auto end = waited_for())
     end->on_set(std::move(observer));

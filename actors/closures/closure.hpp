@@ -46,8 +46,14 @@ struct closure_input {
   std::shared_ptr<const void> owner;
 };
 
+/// A closure's neighbours among those of about the same deadline; see internal/deadline_calendar.hpp.
+struct deadline_place {
+  deadline_place* before = nullptr;
+  deadline_place* after = nullptr;
+};
+
 /// State of a remote value. Any thread or fiber may look and wait; only the coordinator ends it.
-class closure {
+class closure : public deadline_place {
  public:
   enum class stage : std::uint8_t { waiting, queued, in_flight, ended };
   /// RemoteValueStatus of the reference: not ready, ready (value or error), aborted (cancelled).
@@ -69,6 +75,13 @@ class closure {
   /// The end; only after `ended()`.
   const status& end_status() const { return end_status_; }
   const value& result() const { return result_; }
+  /// The result as an object, one for all who ask: it lives as long as the closure. T is always the same type.
+  template <class T>
+  const T& object() const {
+    auto kept = kept_object();
+    if (!kept) kept = keep_object(result_.get<T>());
+    return *static_cast<const T*>(kept.get());
+  }
   /// Calls `observer` once after the end: now, in this thread, if it has ended already; else in the coordinator.
   void on_end(std::function<void()> observer);
 
@@ -89,17 +102,26 @@ class closure {
   bool failed_by_input = false;
   stage at = stage::waiting;
   time_point deadline{};
+  /// The number of its timer, if its limit is kept by one.
+  std::uint64_t timer = 0;
+  /// Which joins wait for it; see internal/join_line.hpp.
+  std::uint64_t stretch = 0;
 
  private:
   /// What is set at the end; made when the first one asks. Null: it has ended.
   std::shared_ptr<completion> waited_for() const;
+  std::shared_ptr<const void> kept_object() const;
+  /// What is kept from then on: this, or what another thread was faster with.
+  std::shared_ptr<const void> keep_object(std::shared_ptr<const void> decoded) const;
 
   std::atomic<bool> ended_{false};
   mutable std::atomic<bool> awaited_{false};
   status end_status_;
   value result_;
-  /// Shared by all who wait; under one of a few locks that all closures share.
+  // Under one of a few locks that all closures share.
+  /// Shared by all who wait.
   mutable std::shared_ptr<completion> end_;
+  mutable std::shared_ptr<const void> object_;
 };
 
 }  // namespace troupe

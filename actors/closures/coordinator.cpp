@@ -20,13 +20,17 @@ coordinator_state::~coordinator_state() {
   ++turns_;
   // Every promise and every remote value is answered on this way out too (C-1).
   submitted_->close(stopped);
-  for (auto& level : queued_)
-    for (auto& waiting : level) end(waiting, stopped, {});
+  const auto end_all = [this](const auto& all) {
+    for (const auto& each : all)
+      if (!each->ended()) end(*each, stopped);
+  };
+  for (const auto& level : queued_) end_all(level);
+  end_all(stranded_);
   for (const auto& worker : roster_.all()) {
-    for (auto& waiting : worker->tagged) end(waiting, stopped, {});
-    for (const auto id : in_flight_.held_by(worker->index)) end(in_flight_.remove(id), stopped, {});
+    end_all(worker->tagged);
+    for (const auto id : in_flight_.held_by(worker->index)) end_all(std::array{take_back(id)});
   }
-  for (auto& promise : joins_) promise.deliver(make_error(stopped));
+  for (auto& join : joins_) join.promise.deliver(make_error(stopped));
   for (auto& promise : idle_questions_) promise.deliver(make_error(stopped));
   for (auto& promise : raises_) promise.deliver(make_error(stopped));
 }
@@ -55,7 +59,8 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
   options_ = options;
   last_session_ = options_.first_session;
   events_ = std::move(events);
-  roster_ = worker_roster{options_.windows};
+  roster_ = worker_roster{options_.workers, options_.windows};
+  calendar_.emplace(options_.deadline_interval);
   outcomes_.emplace(self_, options_.inbox);
   self_->set_down_handler([this](caf::down_msg& down) {
     const turn scope{*this};
@@ -64,7 +69,8 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
   });
   return {
       [this](outcome_atom, session_id session, wire<run_outcomes>& message) {
-        if (admitted_in(session) == nullptr) return;
+        const auto* sender = admitted_in(session);
+        if (sender == nullptr || !comes_from(*sender)) return;
         outcomes_->take(session, message, [this, session](wire<run_outcomes>& arrived, const status& problem) {
           const turn scope{*this};
           auto* worker = admitted_in(session);
@@ -78,7 +84,7 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
       [this](cancel_atom, const closure_ptr& unwanted) {
         const turn scope{*this};
         take_submitted();  // it may be among them
-        abandon(unwanted, {status_code::cancelled, "cancelled by the owner of its remote value"});
+        abandon(*unwanted, {status_code::cancelled, "cancelled by the owner of its remote value"});
       },
       [this](resource_atom, wire<closure_order>& message) -> caf::result<caf::ok_atom> {
         const turn scope{*this};
@@ -95,20 +101,24 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
       [this](release_atom, resource_id id) {
         const turn scope{*this};
         resources_.erase(id);
+        unsendable_.erase(id);
         for (const auto& worker : roster_.all())
           if (worker->at == worker_entry::admission::admitted) send_cancel(*worker, {}, {id}, {});
       },
-      [this](up_atom, const worker_actor& handle, wire<identity>& who) {
+      [this](up_atom, const member_actor& door, const worker_actor& handle, wire<identity>& who) {
         const turn scope{*this};
-        if (who.open().ok()) worker_up(handle, *who);
+        if (handle && who.open().ok()) worker_up(door, handle, *who);
       },
       [this](down_atom, wire<member_record>& message) {
         const turn scope{*this};
         if (!message.open().ok() || message->task.job != "worker") return;
-        lose(roster_.entry(message->task.index), message->why);
+        auto* worker = roster_.find(message->task.index);
+        // One of an earlier process says nothing about this one (M-2).
+        if (worker != nullptr && worker->who.incarnation == message->incarnation) lose(*worker, message->why);
       },
       [this](drained_atom) {
         const turn scope{*this};
+        take_submitted();  // what was scheduled before
         return drained();
       },
       [this](idle_atom) {
@@ -129,8 +139,13 @@ void coordinator_state::take_submitted() {
 
 void coordinator_state::accept(const closure_ptr& scheduled) {
   ++open_;
-  if (scheduled->ended()) return end(scheduled, scheduled->end_status(), {});
-  set_deadline(scheduled);
+  scheduled->stretch = join_line_.enter();
+  if (scheduled->ended()) return end(*scheduled, scheduled->end_status());
+  if (scheduled->options.worker >= options_.workers)
+    return end(*scheduled,
+               {status_code::invalid_argument, fmt::format("{} is for worker {} of {}", describe(*scheduled),
+                                                           scheduled->options.worker, options_.workers)});
+  set_deadline(*scheduled);
   if (inputs_ready(scheduled)) enqueue(scheduled, false);
 }
 
@@ -141,73 +156,82 @@ bool coordinator_state::inputs_ready(const closure_ptr& scheduled) {
       input.producer->dependents.push_back(scheduled);
       ++scheduled->missing_inputs;
     } else if (!input.producer->end_status().ok()) {
-      input.producer->dependents.push_back(scheduled);
-      end_dependents(input.producer);
+      // The end of the closure lets its inputs go.
+      const auto failed = input.producer;
+      failed->dependents.push_back(scheduled);
+      end_dependents(*failed);
       return false;
     }
   }
   return scheduled->missing_inputs == 0;
 }
 
+/// `first`: it was sent already, and waits no longer than what it came back from.
 void coordinator_state::enqueue(const closure_ptr& ready, bool first) {
   assert(turns_ != 0);
   ready->at = closure::stage::queued;
+  const auto put_into = [&](std::deque<closure_ptr>& queue) {
+    first ? queue.push_front(ready) : queue.push_back(ready);
+  };
   if (ready->options.worker >= 0) {
-    auto& worker = roster_.entry(ready->options.worker);
-    worker.tagged.push_back(ready);
+    auto& worker = roster_.at(ready->options.worker);
+    put_into(worker.tagged);
     return touch(worker);
   }
-  auto& level =
-      queued_[static_cast<std::size_t>(std::clamp(ready->options.priority, 0, schedule_options::priorities - 1))];
-  first ? level.push_front(ready) : level.push_back(ready);
+  put_into(queued_[static_cast<std::size_t>(std::clamp(ready->options.priority, 0, schedule_options::priorities - 1))]);
   ++queued_count_;
 }
 
-void coordinator_state::set_deadline(const closure_ptr& scheduled) {
-  scheduled->deadline = later(clock_.now(), scheduled->options.limit);
-  if (scheduled->options.limit <= options_.exact_limit_max) {
-    clock_.at(scheduled->deadline, [this, late = std::weak_ptr{scheduled}] {
-      const turn scope{*this};
-      if (const auto closure = late.lock()) expire(closure);
-    });
-  } else if (!sweeping_) {
-    sweeping_ = true;
-    clock_.after(options_.sweep_interval, [this] { sweep(); });
+void coordinator_state::set_deadline(closure& scheduled) {
+  scheduled.deadline = later(clock_.now(), scheduled.options.limit);
+  if (scheduled.options.limit <= options_.exact_limit_max) {
+    scheduled.timer = clock_
+                          .at(scheduled.deadline,
+                              [this, &scheduled] {
+                                const turn scope{*this};
+                                expire(scheduled);
+                              })
+                          .number;
+  } else {
+    calendar_->enter(scheduled);
+    watch_calendar();
   }
 }
 
-void coordinator_state::expire(const closure_ptr& late) {
-  if (late->ended()) return;
+/// A closure that has ended must cost nothing until its limit, which may be far.
+void coordinator_state::forget_deadline(closure& ended) {
+  if (ended.timer != 0) clock_.cancel({ended.deadline, ended.timer});
+  deadline_calendar::cross_out(ended);
+}
+
+void coordinator_state::expire(closure& late) {
+  if (late.ended()) return;
   const status why{status_code::deadline_exceeded, fmt::format("{} did not end within its limit of {} ms",
-                                                               describe(*late), in_milliseconds(late->options.limit))};
+                                                               describe(late), in_milliseconds(late.options.limit))};
   note_error(why);
   abandon(late, why);
 }
 
-void coordinator_state::sweep() {
-  const turn scope{*this};
-  std::vector<closure_ptr> late;
-  const auto now = clock_.now();
-  const auto look = [&](const closure_ptr& candidate) {
-    if (candidate->deadline <= now && !candidate->ended()) late.push_back(candidate);
-  };
-  for (const auto& level : queued_) std::for_each(level.begin(), level.end(), look);
-  for (const auto& worker : roster_.all()) {
-    std::for_each(worker->tagged.begin(), worker->tagged.end(), look);
-    for (const auto id : in_flight_.held_by(worker->index)) look(in_flight_.find(id)->what);
-  }
-  for (const auto& closure : late) expire(closure);
-  sweeping_ = open_ != 0;
-  if (sweeping_) clock_.after(options_.sweep_interval, [this] { sweep(); });
+/// Has a timer for the calendar's next page.
+void coordinator_state::watch_calendar() {
+  const auto next = calendar_->next();
+  if (next == never || (calendar_timer_.number != 0 && calendar_timer_.when <= next)) return;
+  clock_.cancel(calendar_timer_);
+  calendar_timer_ = clock_.at(next, [this] {
+    const turn scope{*this};
+    calendar_timer_ = {};
+    while (auto* late = calendar_->take_late(clock_.now())) expire(*late);
+    watch_calendar();
+  });
 }
 
 /// Ends the closure's remote value now. A worker that runs it is told, and keeps its place until it has answered (C-2).
-void coordinator_state::abandon(const closure_ptr& unwanted, status why) {
-  if (unwanted->ended()) return;
-  const auto id = unwanted->at == closure::stage::in_flight ? unwanted->id : 0;
+void coordinator_state::abandon(closure& unwanted, status why) {
+  if (unwanted.ended()) return;
+  const auto id = unwanted.at == closure::stage::in_flight ? unwanted.id : 0;
   const auto* held = id == 0 ? nullptr : in_flight_.find(id);
-  if (held != nullptr) send_cancel(roster_.entry(held->worker), {id}, {}, why);
-  end(unwanted, std::move(why), {});
+  if (held != nullptr) send_cancel(roster_.at(held->worker), {id}, {}, why);
+  end(unwanted, std::move(why));
 }
 
 // --- what comes back ------------------------------------------------------------------------------------------------
@@ -215,6 +239,11 @@ void coordinator_state::abandon(const closure_ptr& unwanted, status why) {
 worker_entry* coordinator_state::admitted_in(session_id session) {
   const auto found = sessions_.find(session);
   return found != sessions_.end() && found->second->at == worker_entry::admission::admitted ? found->second : nullptr;
+}
+
+/// Whether the message that is handled now does.
+bool coordinator_state::comes_from(const worker_entry& worker) const {
+  return self_->current_sender() != nullptr && worker.handle.address() == self_->current_sender()->address();
 }
 
 void coordinator_state::take_outcomes(worker_entry& worker, run_outcomes batch) {
@@ -232,110 +261,73 @@ void coordinator_state::take_outcomes(worker_entry& worker, run_outcomes batch) 
 }
 
 void coordinator_state::take_outcome(worker_entry& worker, closure_outcome& outcome) {
-  const auto what = in_flight_.remove(outcome.id);
+  const auto what = take_back(outcome.id);
   if (what->ended()) return;
-  if (outcome.ended.ok()) return end(what, {}, std::move(outcome.result));
-  if (cancelling_ && outcome.ended.code() == status_code::cancelled) return end(what, std::move(outcome.ended), {});
+  if (outcome.ended.ok()) return end(*what, {}, std::move(outcome.result));
+  if (cancelling_ && outcome.ended.code() == status_code::cancelled) return end(*what, std::move(outcome.ended));
   auto why = outcome.ended.wrap(fmt::format("{} on /job:worker/task:{}", describe(*what), worker.index));
   note_error(why);
-  end(what, std::move(why), {});
+  end(*what, std::move(why));
 }
 
-void coordinator_state::end(const closure_ptr& what, status ended, value result) {
+/// No worker runs the closure any more.
+coordinator_state::closure_ptr coordinator_state::take_back(closure_id id) {
+  auto what = in_flight_.remove(id);
+  if (what->ended())
+    join_line_.leave(what->stretch);
+  else
+    what->at = closure::stage::queued;
+  return what;
+}
+
+void coordinator_state::end(closure& what, status ended, value result) {
+  end_alone(what, std::move(ended), std::move(result));
+  if (!what.dependents.empty()) end_dependents(what);
+}
+
+void coordinator_state::end_alone(closure& what, status ended, value result) {
   assert(turns_ != 0);
   --open_;
-  what->finish(std::move(ended), std::move(result));
+  forget_deadline(what);
+  const auto runs = what.at == closure::stage::in_flight;
+  what.finish(std::move(ended), std::move(result));
   ++ended_;
-  if (!what->dependents.empty()) end_dependents(what);
+  if (!runs) join_line_.leave(what.stretch);
 }
 
 void coordinator_state::release_ended() {
   if (ended_ != 0) submitted_->release(std::exchange(ended_, 0));
 }
 
-void coordinator_state::end_dependents(const closure_ptr& producer) {
-  const auto dependents = std::exchange(producer->dependents, {});
-  for (const auto& consumer : dependents) {
+/// Closures that wait for this one are ready, or they fail, and then those that wait for them do: one after the other,
+/// since a chain of them may be as long as the queue.
+void coordinator_state::end_dependents(closure& producer) {
+  std::deque<closure_ptr> failed;
+  pass_on(producer, failed);
+  if (failed.empty()) return;
+  const auto first = failed.front()->end_status();
+  const auto is_error = first.code() != status_code::cancelled;
+  std::uint64_t count = 0;
+  for (; !failed.empty(); failed.pop_front(), ++count) {
+    if (is_error) keep_error(failed.front()->end_status());
+    pass_on(*failed.front(), failed);
+  }
+  if (is_error) announce_errors(first, count);
+}
+
+void coordinator_state::pass_on(closure& producer, std::deque<closure_ptr>& failed) {
+  const auto& ended = producer.end_status();
+  for (auto& consumer : std::exchange(producer.dependents, {})) {
     if (consumer->ended()) continue;
-    if (producer->end_status().ok()) {
+    if (ended.ok()) {
       if (--consumer->missing_inputs == 0) enqueue(consumer, false);
       continue;
     }
-    const auto& failed = producer->end_status();
-    auto why =
-        producer->failed_by_input ? failed : failed.wrap(fmt::format("an input of {} failed", describe(*consumer)));
+    auto why = producer.failed_by_input ? ended : ended.wrap(fmt::format("an input of {} failed", describe(*consumer)));
     consumer->failed_by_input = true;
-    if (failed.code() != status_code::cancelled) note_error(why);
-    end(consumer, std::move(why), {});
+    end_alone(*consumer, std::move(why), {});
+    failed.push_back(std::move(consumer));
   }
-}
-
-// --- errors and joins -----------------------------------------------------------------------------------------------
-
-caf::result<caf::ok_atom> coordinator_state::drained() {
-  auto promise = self_->make_response_promise<drained_promise>();
-  joins_.push_back(promise);
-  if (!errors_.empty()) cancel_generation();
-  return promise;
-}
-
-caf::result<bool> coordinator_state::idle() {
-  auto promise = self_->make_response_promise<idle_promise>();
-  idle_questions_.push_back(promise);
-  if (!errors_.empty()) cancel_generation();
-  return promise;
-}
-
-void coordinator_state::note_error(const status& why) {
-  assert(turns_ != 0);
-  constexpr std::size_t errors_max = 1000;
-  if (errors_.size() < errors_max) errors_.push_back(why);
-  submitted_->error_pending.store(true, std::memory_order_release);
-  publish({.kind = event_kind::closure_failed, .count = 1, .why = why});
-  if ((!joins_.empty() || !idle_questions_.empty()) && !cancelling_) cancel_generation();
-}
-
-/// Somebody waits and there is an error: nothing starts any more, and when nothing runs any more the error is raised.
-void coordinator_state::cancel_generation() {
-  for (auto& promise : std::exchange(joins_, {})) raises_.push_back(promise);
-  for (auto& promise : std::exchange(idle_questions_, {})) raises_.push_back(promise);
-  if (cancelling_) return;
-  cancelling_ = true;
-  const status why{status_code::cancelled,
-                   "cancelled because another closure failed; schedule it again if it is needed"};
-  for (const auto& worker : roster_.all())
-    if (auto held = in_flight_.held_by(worker->index); !held.empty()) send_cancel(*worker, std::move(held), {}, why);
-}
-
-/// Ends a generation that is being cancelled when nothing of it runs any more (C-2). False: there was nothing to end.
-bool coordinator_state::raise_errors() {
-  if (!cancelling_ || in_flight_.count() != 0) return false;
-  const auto first = errors_.front();
-  const auto why =
-      first.wrap(status_code::cancelled, "cancelled because another closure failed; schedule it again if it is needed");
-  const auto cancelled_count = open_;
-  for (auto& level : queued_)
-    for (const auto& waiting : std::exchange(level, {}))
-      if (!waiting->ended()) end(waiting, why, {});
-  queued_count_ = 0;
-  for (const auto& worker : roster_.all())
-    for (const auto& waiting : std::exchange(worker->tagged, {}))
-      if (!waiting->ended()) end(waiting, why, {});
-  last_errors_ = std::exchange(errors_, {});
-  cancelling_ = false;
-  submitted_->error_pending.store(false, std::memory_order_release);
-  publish({.kind = event_kind::generation_cancelled, .count = cancelled_count, .why = first});
-  release_ended();  // whoever hears of the error finds room
-  for (auto& promise : std::exchange(raises_, {})) promise.deliver(make_error(first));
-  return true;
-}
-
-void coordinator_state::answer_joins() {
-  // The error comes first.
-  if (cancelling_) return;
-  for (auto& promise : std::exchange(idle_questions_, {})) promise.deliver(finished());
-  if (!finished()) return;
-  for (auto& promise : std::exchange(joins_, {})) promise.deliver(caf::ok_atom_v);
 }
 
 void coordinator_state::publish(event what) {

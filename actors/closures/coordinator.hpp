@@ -7,7 +7,8 @@
 //              | failed: again after a while, until `down`
 //
 // C-1 A closure's remote value ends exactly once: value, error or cancelled.
-// C-2 When `drained` answers, or raises, nothing is executing.
+// C-2 When `drained` answers, nothing that was scheduled before it is executing; when it raises, nothing at all is. The
+//     exception is a closure that did not react to its cancellation within `cancel_limit`: its worker counts as lost.
 // C-3 A closure lost with its worker runs again elsewhere, never twice at the same time on live workers.
 // C-4 Resources of a worker are rebuilt before any closure uses them: they are the first orders of its session.
 // C-5 Scheduling costs O(1) per closure, whatever the number of workers (worker_roster.hpp).
@@ -28,11 +29,16 @@
 // Errors, as in the reference: the first error of a generation is kept and raised by the next schedule, join or done;
 // raising cancels everything else first. Until then workers go on with what is queued.
 //
+// A closure that no present worker can run, since these are other binaries, is stranded: it waits for the workers of
+// the specification that are absent, and fails when the last of them has come and can't run it either.
+//
 // Semantics: semantics.md 2 and 5.2.
 #pragma once
 
 #include <troupe/actors/closures/coordinator_options.hpp>
+#include <troupe/actors/closures/internal/deadline_calendar.hpp>
 #include <troupe/actors/closures/internal/in_flight_table.hpp>
+#include <troupe/actors/closures/internal/join_line.hpp>
 #include <troupe/actors/closures/internal/submission_queue.hpp>
 #include <troupe/actors/closures/internal/worker_roster.hpp>
 #include <troupe/actors/fibers/requests.hpp>
@@ -72,6 +78,16 @@ class coordinator_state {
   using closure_ptr = std::shared_ptr<closure>;
   using drained_promise = caf::typed_response_promise<caf::ok_atom>;
   using idle_promise = caf::typed_response_promise<bool>;
+  struct waiting_join {
+    drained_promise promise;
+    /// What lies before this stretch of the join line must be over.
+    std::uint64_t stretch;
+  };
+  /// A closure that a worker was told to end.
+  struct cancellation {
+    closure_id id;
+    time_point limit;
+  };
 
   /// One handler, timer or answer: what changes the state lies in one.
   class turn {
@@ -91,28 +107,36 @@ class coordinator_state {
   void accept(const closure_ptr& scheduled);
   bool inputs_ready(const closure_ptr& scheduled);
   void enqueue(const closure_ptr& ready, bool first);
-  void set_deadline(const closure_ptr& scheduled);
-  void expire(const closure_ptr& late);
-  void sweep();
-  void abandon(const closure_ptr& unwanted, status why);
+  void set_deadline(closure& scheduled);
+  void forget_deadline(closure& ended);
+  void expire(closure& late);
+  void watch_calendar();
+  void abandon(closure& unwanted, status why);
 
   // --- what comes back ---
   worker_entry* admitted_in(session_id session);
+  bool comes_from(const worker_entry& worker) const;
   void take_outcomes(worker_entry& worker, run_outcomes batch);
   void take_outcome(worker_entry& worker, closure_outcome& outcome);
-  void end(const closure_ptr& what, status ended, value result);
-  void end_dependents(const closure_ptr& producer);
+  closure_ptr take_back(closure_id id);
+  void end(closure& what, status ended, value result = {});
+  void end_alone(closure& what, status ended, value result);
+  void end_dependents(closure& producer);
+  void pass_on(closure& producer, std::deque<closure_ptr>& failed);
   /// Makes room in the queue for others; once in a turn, since callers push under the same lock.
   void release_ended();
 
-  // --- errors and joins ---
+  // --- errors, cancellations and joins (coordinator_errors.cpp) ---
   caf::result<caf::ok_atom> drained();
   caf::result<bool> idle();
-  bool finished() const { return open_ == 0 && in_flight_.count() == 0; }
   void note_error(const status& why);
+  void keep_error(const status& why);
+  void announce_errors(const status& first, std::uint64_t count);
   void cancel_generation();
   bool raise_errors();
   void answer_joins();
+  void expect_end(const std::vector<closure_id>& cancelled);
+  void check_cancellations();
 
   // --- sending closures out (coordinator_dispatch.cpp) ---
   void touch(worker_entry& worker);
@@ -121,17 +145,24 @@ class coordinator_state {
   void fill(worker_entry& worker);
   bool send_from(worker_entry& worker, std::deque<closure_ptr>& queue);
   void redirect(const closure_ptr& what);
+  worker_entry* freest_for(const function_id& function);
+  status resource_problem(const closure& what) const;
   void flush(worker_entry& worker);
   void flush_one_by_one(worker_entry& worker, std::vector<closure_order> orders);
+  void send_alone(worker_entry& worker, closure_order order);
+  void take_back_unsent(worker_entry& worker, closure_id id, const status& why);
   void send_cancel(worker_entry& worker, std::vector<closure_id> closures, std::vector<resource_id> released,
                    const status& why);
 
   // --- workers ---
-  void worker_up(const worker_actor& handle, identity who);
+  void worker_up(const member_actor& door, const worker_actor& handle, identity who);
   void request_admission(worker_entry& worker);
   void admitted(worker_entry& worker);
   void readmit(worker_entry& worker, const status& why);
+  void dismiss(worker_entry& worker, const status& why);
   void lose(worker_entry& worker, const status& why);
+  void give_back_redirected(worker_entry& worker);
+  bool give_back(const closure_ptr& what, const status& why);
 
   bool can_run(const worker_entry& worker, const function_id& function) const;
   void publish(event what);
@@ -146,11 +177,15 @@ class coordinator_state {
 
   std::array<std::deque<closure_ptr>, schedule_options::priorities> queued_;
   std::size_t queued_count_ = 0;
+  /// What no present worker can run.
+  std::deque<closure_ptr> stranded_;
   /// Accepted and not ended.
   std::size_t open_ = 0;
   /// Ended in this turn.
   std::size_t ended_ = 0;
-  bool sweeping_ = false;
+  join_line join_line_;
+  std::optional<deadline_calendar> calendar_;
+  timers::ticket calendar_timer_;
 
   worker_roster roster_;
   /// Workers that are being admitted, or are, by their session.
@@ -160,17 +195,22 @@ class coordinator_state {
   session_id last_session_ = 0;
   /// In the order of their creation, which is the order of their rebuilding.
   std::map<resource_id, closure_order> resources_;
+  /// Those that can't be sent to workers, and why: whoever uses one fails with that.
+  std::map<resource_id, status> unsendable_;
 
   /// Workers that may be sent something at the turn's end, beside what the common queue holds.
   std::vector<worker_entry*> touched_;
 
-  std::vector<drained_promise> joins_;
+  std::vector<waiting_join> joins_;
   std::vector<idle_promise> idle_questions_;
   /// Those of both that are answered with the error.
   std::vector<caf::response_promise> raises_;
   std::vector<status> errors_;
   std::vector<status> last_errors_;
   bool cancelling_ = false;
+  /// In the order of their telling, which is the order of their limits.
+  std::deque<cancellation> cancellations_;
+  bool cancellations_timed_ = false;
   int turns_ = 0;
 };
 

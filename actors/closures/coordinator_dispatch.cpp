@@ -58,6 +58,11 @@ bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>&
     redirect(what);
     return false;
   }
+  if (auto problem = resource_problem(*what); !problem.ok()) {
+    note_error(problem);
+    end(*what, std::move(problem));
+    return false;
+  }
   what->at = closure::stage::in_flight;
   what->id = in_flight_.add(what, worker.index);
   auto& order = worker.outgoing.emplace_back();
@@ -71,21 +76,46 @@ bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>&
   return true;
 }
 
-/// A worker with another binary does not have this function: another worker gets it, or nobody has it.
+/// A worker with another binary does not have this function: another worker gets it, or one that is still to come.
 void coordinator_state::redirect(const closure_ptr& what) {
-  if (what->options.worker < 0)
-    for (const auto& other : roster_.all())
-      if (other->at == worker_entry::admission::admitted && can_run(*other, what->function)) {
-        other->tagged.push_back(what);
-        return touch(*other);
-      }
+  if (what->options.worker < 0) {
+    if (auto* other = freest_for(what->function)) {
+      other->tagged.push_back(what);
+      return touch(*other);
+    }
+    if (!roster_.complete()) {
+      while (!stranded_.empty() && stranded_.front()->ended()) stranded_.pop_front();
+      return stranded_.push_back(what);
+    }
+  }
   status why{status_code::not_found,
              fmt::format("{} is on no worker that could run it: these are other binaries, which know only functions "
                          "that are registered by name; register it there with TROUPE_REGISTER, or start the workers "
                          "with the chief's binary",
                          to_string(what->function))};
   note_error(why);
-  end(what, std::move(why), {});
+  end(*what, std::move(why));
+}
+
+/// Of the present workers that have the function, the one with the least to do; nullptr if there is none.
+worker_entry* coordinator_state::freest_for(const function_id& function) {
+  worker_entry* freest = nullptr;
+  const auto load = [](const worker_entry& worker) { return worker.in_flight + worker.tagged.size(); };
+  for (const auto& each : roster_.all())
+    if (each->at == worker_entry::admission::admitted && can_run(*each, function) &&
+        (freest == nullptr || load(*each) < load(*freest)))
+      freest = each.get();
+  return freest;
+}
+
+/// Why a per-worker value that the closure uses is on no worker.
+status coordinator_state::resource_problem(const closure& what) const {
+  if (unsendable_.empty()) return {};
+  for (const auto& input : what.inputs)
+    if (const auto found = unsendable_.find(input.resource); found != unsendable_.end())
+      return found->second.wrap(
+          fmt::format("a per-worker value that {} uses could not be sent to the workers", to_string(what.function)));
+  return {};
 }
 
 void coordinator_state::flush(worker_entry& worker) {
@@ -100,45 +130,68 @@ void coordinator_state::flush(worker_entry& worker) {
     wire<run_orders> message{{.orders = orders}};
     message.seal();
     self_->send(worker.handle, run_atom_v, worker.session, std::move(message));
-  } catch (const error&) {
+  } catch (...) {
     flush_one_by_one(worker, std::move(orders));
   }
 }
 
-/// Some closure of a batch can't be sent (its arguments are over a limit): that one fails, the others go.
+/// Some closure of a batch can't be sent (its arguments are over a limit, or the user's code that encodes them throws):
+/// that one fails, the others go.
 void coordinator_state::flush_one_by_one(worker_entry& worker, std::vector<closure_order> orders) {
   for (auto& order : orders) {
     const auto id = order.id;
+    const auto builds = order.builds;
     try {
-      wire<run_orders> message{{.orders = {std::move(order)}}};
-      message.seal();
-      self_->send(worker.handle, run_atom_v, worker.session, std::move(message));
-    } catch (const error& failed) {
-      if (in_flight_.find(id) == nullptr) continue;
-      const auto what = in_flight_.remove(id);
-      auto why = failed.get_status().wrap(
-          fmt::format("{} could not be sent to /job:worker/task:{}", to_string(what->function), worker.index));
-      roster_.ended(worker, 1, clock_.now());
-      if (what->ended()) continue;
-      note_error(why);
-      end(what, std::move(why), {});
+      send_alone(worker, std::move(order));
+    } catch (...) {
+      const auto why = status_of(std::current_exception());
+      if (builds == 0)
+        take_back_unsent(worker, id, why);
+      else if (resources_.contains(builds))
+        unsendable_.insert_or_assign(builds, why);
     }
   }
+}
+
+/// @throws what its encoding throws
+void coordinator_state::send_alone(worker_entry& worker, closure_order order) {
+  if (order.builds == 0)
+    if (const auto* held = in_flight_.find(order.id))
+      if (auto problem = resource_problem(*held->what); !problem.ok()) throw_status(std::move(problem));
+  wire<run_orders> message{{.orders = {std::move(order)}}};
+  message.seal();
+  self_->send(worker.handle, run_atom_v, worker.session, std::move(message));
+}
+
+/// The worker has its place free again.
+void coordinator_state::take_back_unsent(worker_entry& worker, closure_id id, const status& why) {
+  if (in_flight_.find(id) == nullptr) return;
+  const auto what = take_back(id);
+  roster_.ended(worker, 1, clock_.now());
+  if (what->ended()) return;
+  auto unsent =
+      why.wrap(fmt::format("{} could not be sent to /job:worker/task:{}", to_string(what->function), worker.index));
+  note_error(unsent);
+  end(*what, std::move(unsent));
 }
 
 void coordinator_state::send_cancel(worker_entry& worker, std::vector<closure_id> closures,
                                     std::vector<resource_id> released, const status& why) {
   flush(worker);
   if (worker.at != worker_entry::admission::admitted) return;
+  expect_end(closures);
   self_->send(worker.handle, cancel_atom_v, worker.session,
               wire<cancel_orders>{{std::move(closures), std::move(released), why}});
 }
 
 // --- workers --------------------------------------------------------------------------------------------------------
 
-void coordinator_state::worker_up(const worker_actor& handle, identity who) {
-  auto& worker = roster_.entry(who.task.index);
+void coordinator_state::worker_up(const member_actor& door, const worker_actor& handle, identity who) {
+  auto* found = roster_.find(who.task.index);
+  if (found == nullptr || who.task.job != "worker") return;  // none of this cluster's specification
+  auto& worker = *found;
   lose(worker, {status_code::unavailable, fmt::format("{} came back as a new process", to_string(who.task))});
+  worker.door = door;
   worker.handle = handle;
   worker.who = std::move(who);
   worker.foreign = worker.who.build_id != program_build_id();
@@ -173,6 +226,10 @@ void coordinator_state::request_admission(worker_entry& worker) {
 
 void coordinator_state::admitted(worker_entry& worker) {
   roster_.admit(worker, clock_.now());
+  // It may have what the others lack; or it was the last that could have had it.
+  const auto stranded = std::exchange(stranded_, {});
+  for (auto what = stranded.rbegin(); what != stranded.rend(); ++what)
+    if (!(*what)->ended()) enqueue(*what, true);
   for (const auto& [_, order] : resources_) worker.outgoing.push_back(order);
   if (!resources_.empty())
     publish({.kind = event_kind::resources_rebuilt, .task = worker.who.task, .count = resources_.size()});
@@ -187,43 +244,68 @@ bool coordinator_state::can_run(const worker_entry& worker, const function_id& f
 
 /// Ends the worker's session and begins another with the same process.
 void coordinator_state::readmit(worker_entry& worker, const status& why) {
+  const auto door = worker.door;
   const auto handle = worker.handle;
   auto who = worker.who;
   lose(worker, why);
-  worker_up(handle, std::move(who));
+  worker_up(door, handle, std::move(who));
 }
 
-/// Everything that the worker held goes back to the queue, at its front: it has waited longest (C-3).
+/// The worker does not do what it is told, though it lives: its process is asked to end. Where that is no process of
+/// its own it can't, and the worker is taken in again as soon as it answers.
+void coordinator_state::dismiss(worker_entry& worker, const status& why) {
+  publish({.kind = event_kind::worker_dismissed, .task = worker.who.task, .count = worker.in_flight, .why = why});
+  if (worker.door) self_->send(worker.door, dismiss_atom_v, wire<status>{why});
+  readmit(worker, why);
+}
+
+/// What the worker held goes back to the queue, to its front, in order: it has waited longest (C-3).
 void coordinator_state::lose(worker_entry& worker, const status& why) {
   if (worker.at == worker_entry::admission::gone) return;
   self_->demonitor(worker.handle.address());
   requests_.lost(worker.handle.address(), why);
   // A worker that is frozen, not dead, learns on waking that its session is over.
   self_->send(worker.handle, dismiss_atom_v, worker.session);
-  const auto held = in_flight_.held_by(worker.index);
   roster_.dismiss(worker);
   sessions_.erase(worker.session);
   outcomes_->end(worker.session, why);
+  give_back_redirected(worker);
   std::uint64_t requeued = 0;
-  for (auto id = held.rbegin(); id != held.rend(); ++id) {
-    const auto what = in_flight_.remove(*id);
-    if (what->ended()) continue;
-    if (cancelling_) {
-      end(what, why.wrap(status_code::cancelled, "cancelled: its worker was lost while an error was being raised"), {});
-    } else if (++what->lost_workers >= options_.lost_workers_max) {
-      auto fatal =
-          why.wrap(status_code::aborted, fmt::format("{} was lost with its worker {} times; it may be what ends "
-                                                     "them",
-                                                     to_string(what->function), what->lost_workers));
-      note_error(fatal);
-      end(what, std::move(fatal), {});
-    } else {
-      ++requeued;
-      enqueue(what, true);
-    }
-  }
+  const auto held = in_flight_.held_by(worker.index);
+  for (auto id = held.rbegin(); id != held.rend(); ++id) requeued += give_back(take_back(*id), why) ? 1 : 0;
   if (requeued != 0)
     publish({.kind = event_kind::closures_requeued, .task = worker.who.task, .count = requeued, .why = why});
+}
+
+/// What waited for this worker only because others could not run it.
+void coordinator_state::give_back_redirected(worker_entry& worker) {
+  std::deque<closure_ptr> bound;
+  for (auto waiting = worker.tagged.rbegin(); waiting != worker.tagged.rend(); ++waiting) {
+    if ((*waiting)->options.worker >= 0)
+      bound.push_front(*waiting);
+    else if (!(*waiting)->ended())
+      enqueue(*waiting, true);
+  }
+  worker.tagged = std::move(bound);
+}
+
+/// A closure that was lost with its worker; true if it waits for another one.
+bool coordinator_state::give_back(const closure_ptr& what, const status& why) {
+  if (what->ended()) return false;
+  if (cancelling_) {
+    end(*what, why.wrap(status_code::cancelled, "cancelled: its worker was lost while an error was being raised"));
+    return false;
+  }
+  if (++what->lost_workers < options_.lost_workers_max) {
+    enqueue(what, true);
+    return true;
+  }
+  auto fatal =
+      why.wrap(status_code::aborted, fmt::format("{} was lost with its worker {} times; it may be what ends them",
+                                                 to_string(what->function), what->lost_workers));
+  note_error(fatal);
+  end(*what, std::move(fatal));
+  return false;
 }
 
 }  // namespace troupe

@@ -22,6 +22,8 @@ struct window_options {
 };
 
 struct coordinator_options {
+  /// Of the cluster's specification: their indices are 0 to workers - 1, present or not.
+  int workers = 1;
   /// Sessions count from here: a chief's incarnation, so that they differ from those of an earlier chief.
   session_id first_session = 1;
   window_options windows;
@@ -29,9 +31,13 @@ struct coordinator_options {
   std::uint32_t lost_workers_max = 8;
   duration admission_limit = std::chrono::seconds{5};
   duration admission_retry = std::chrono::milliseconds{500};
-  /// Limits of closures up to `exact_limit_max` are kept exactly, longer ones to within one sweep.
+  /// How long a worker may take to end closures that were cancelled or have passed their limit. Then it counts as lost,
+  /// and its process is asked to end. Closures that compute for longer look for their cancellation
+  /// (`fiber_host::throw_if_cancelled`).
+  duration cancel_limit = std::chrono::seconds{5};
+  /// Limits of closures up to `exact_limit_max` are kept exactly, longer ones to within `deadline_interval`.
   duration exact_limit_max = std::chrono::minutes{1};
-  duration sweep_interval = std::chrono::seconds{5};
+  duration deadline_interval = std::chrono::seconds{5};
   /// For outcomes whose results are under way.
   inbox_limits inbox;
 };

@@ -16,6 +16,10 @@ constexpr std::uint64_t resource_fiber = std::uint64_t{1} << 63;
 
 const status session_over{status_code::cancelled, "the worker's session with its coordinator has ended"};
 
+status as_cancelled(const status& why) {
+  return why.code() == status_code::cancelled ? why : why.wrap(status_code::cancelled, "cancelled");
+}
+
 }  // namespace
 
 worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, worker_options options) {
@@ -59,8 +63,8 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
       [this](cancel_atom, session_id session, wire<cancel_orders>& message) {
         const fiber_host::turn scope{*fibers_};
         if (!in_session(session) || !message.open().ok()) return;
-        for (const auto id : message->closures) cancel(id, message->why);
-        // Its turn comes after orders that it may be about and whose tensors are still under way.
+        cancel_ahead(*message);
+        // What it releases is released after orders that may use it and whose tensors are still under way.
         inbox_->take(session, message, [this, session](const wire<cancel_orders>& arrived, const status& problem) {
           const fiber_host::turn within{*fibers_};
           if (in_session(session) && problem.ok()) take_cancellations(*arrived);
@@ -69,9 +73,9 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
       [this](view_atom, wire<cluster_view>& view) {
         const fiber_host::turn scope{*fibers_};
         if (!view.open().ok()) return;
-        view_ = view;
+        view_.take(*view);
         variables_->take_view(*view);
-        if (client_) self_->send(*client_, view_atom_v, view_);
+        if (client_) self_->send(*client_, view_atom_v, view);
       },
   };
 }
@@ -79,7 +83,7 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
 client_ptr worker_state::variables_of_replicas() {
   if (!client_) {
     client_ = std::make_shared<const client_actor>(self_->spawn<caf::linked>(client, dialer_, options_.variables));
-    if (view_.open().ok()) self_->send(*client_, view_atom_v, view_);
+    self_->send(*client_, view_atom_v, wire<cluster_view>{view_});
   }
   return client_;
 }
@@ -122,6 +126,7 @@ void worker_state::end_session(const status& why) {
   coordinator_ = nullptr;
   inbox_->end(terms_.session, why);
   queued_.clear();
+  cancelled_ahead_.clear();
   outcomes_.clear();
   fibers_->cancel_all(why);
   resources_.clear();
@@ -135,23 +140,37 @@ void worker_state::take_orders(run_orders orders) {
       // Known from now on, so that closures that use it wait; built like any closure, but before those that wait.
       resources_[order.builds] = std::make_shared<resource_entry>();
       start(std::move(order));
-    } else {
+    } else if (cancelled_ahead_.erase(order.id) == 0) {
       queued_.push_back(std::move(order));
     }
   }
 }
 
+/// What is here ends now. What is not has ended before, or its order is under way.
+void worker_state::cancel_ahead(const cancel_orders& orders) {
+  const auto may_come = inbox_->waits(terms_.session);
+  for (const auto id : orders.closures)
+    if (!cancel(id, orders.why) && may_come && cancelled_ahead_.insert(id).second)
+      report(id, as_cancelled(orders.why), {});
+}
+
+/// All orders that were sent before are here.
 void worker_state::take_cancellations(const cancel_orders& orders) {
-  for (const auto id : orders.closures) cancel(id, orders.why);
+  for (const auto id : orders.closures) cancelled_ahead_.erase(id);
   for (const auto id : orders.released) resources_.erase(id);
 }
 
-void worker_state::cancel(closure_id id, const status& why) {
-  fibers_->cancel(id, why);
+/// False: there is no such closure here.
+bool worker_state::cancel(closure_id id, const status& why) {
+  if (fibers_->runs(id)) {
+    fibers_->cancel(id, why);
+    return true;
+  }
   const auto waiting = std::find_if(queued_.begin(), queued_.end(), [id](const auto& order) { return order.id == id; });
-  if (waiting == queued_.end()) return;
+  if (waiting == queued_.end()) return false;
   queued_.erase(waiting);
-  report(id, why.code() == status_code::cancelled ? why : why.wrap(status_code::cancelled, "cancelled"), {});
+  report(id, as_cancelled(why), {});
+  return true;
 }
 
 void worker_state::start_some() {
@@ -250,19 +269,20 @@ void worker_state::send_outcomes() {
     wire<run_outcomes> message{{.outcomes = outcomes, .session_ended = {}, .waiting = waiting_}};
     message.seal();
     self_->send(coordinator_, outcome_atom_v, terms_.session, std::move(message));
-  } catch (const error&) {
+  } catch (...) {
     send_one_by_one(std::move(outcomes));
   }
 }
 
-/// A result that can't be sent (it is over a limit) becomes an error; the others go as they are.
+/// A result that can't be sent (it is over a limit, or the user's code that encodes it throws) becomes an error; the
+/// others go as they are.
 void worker_state::send_one_by_one(std::vector<closure_outcome> outcomes) {
   for (auto& outcome : outcomes) {
     wire<run_outcomes> message{{.outcomes = {outcome}, .session_ended = {}, .waiting = waiting_}};
     try {
       message.seal();
-    } catch (const error& failed) {
-      outcome = {outcome.id, failed.get_status().wrap("the closure's result could not be sent"), {}};
+    } catch (...) {
+      outcome = {outcome.id, status_of(std::current_exception()).wrap("the closure's result could not be sent"), {}};
       message = wire<run_outcomes>{{.outcomes = {outcome}, .session_ended = {}, .waiting = waiting_}};
     }
     self_->send(coordinator_, outcome_atom_v, terms_.session, std::move(message));

@@ -4,7 +4,8 @@
 //
 // Ending a session cancels its closures and drops its resources. Orders of another session are refused (M-2). Within
 // a session orders, cancellations and releases are taken in the order of their sending, however late their tensors
-// arrive; what already runs is cancelled at once.
+// arrive; what already runs is cancelled at once, and what has not arrived yet will not run: the coordinator hears of
+// that at once, since it doesn't wait for ever for the end of what it cancelled.
 // A closure that uses a resource which is still being built waits for it in a fiber; one whose resource failed to build
 // fails with that error.
 //
@@ -32,6 +33,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 namespace troupe {
@@ -66,7 +68,8 @@ class worker_state : public closure_environment {
   void end_session(const status& why);
   bool in_session(session_id session) const { return coordinator_ && session == terms_.session; }
   void take_orders(run_orders orders);
-  void cancel(closure_id id, const status& why);
+  bool cancel(closure_id id, const status& why);
+  void cancel_ahead(const cancel_orders& orders);
   void take_cancellations(const cancel_orders& orders);
   void start_some();
   void start(closure_order order);
@@ -84,12 +87,15 @@ class worker_state : public closure_environment {
   std::unique_ptr<variable_client> variables_;
   /// Made when the first closure has replicas.
   client_ptr client_;
-  wire<cluster_view> view_;
+  /// For replicas that come later.
+  cluster_view view_;
   std::map<const void*, std::shared_ptr<void>> locals_;
   outcome_sink coordinator_;
   session_terms terms_;
   std::optional<inbox<session_id>> inbox_;
   std::deque<closure_order> queued_;
+  /// Closures that were cancelled while their orders, or earlier ones, were under way.
+  std::unordered_set<closure_id> cancelled_ahead_;
   std::map<resource_id, std::shared_ptr<resource_entry>> resources_;
   std::vector<closure_outcome> outcomes_;
   time_point first_outcome_{};

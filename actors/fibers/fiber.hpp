@@ -125,6 +125,7 @@ class fiber_host {
 
   /// Fibers that have started and not ended.
   std::size_t active() const { return active_.size(); }
+  bool runs(std::uint64_t key) const { return active_.contains(key); }
   timers& clock() { return clock_; }
 
   /// The host of the fiber that runs on this thread, or nullptr outside of fibers.

@@ -11,6 +11,20 @@ constexpr duration tick_interval = std::chrono::milliseconds{250};
 
 }  // namespace
 
+std::string to_string(member_end::kind how) {
+  switch (how) {
+    case member_end::kind::retired:
+      return "retired";
+    case member_end::kind::orphaned:
+      return "orphaned";
+    case member_end::kind::failed:
+      return "failed";
+    case member_end::kind::dismissed:
+      return "dismissed";
+  }
+  return "unknown";
+}
+
 member_actor::behavior_type member_state::make_behavior(member_options options) {
   options_ = std::move(options);
   last_heard_ = last_tick_ = clock_.now();
@@ -48,6 +62,9 @@ member_actor::behavior_type member_state::make_behavior(member_options options) 
       [this](retire_atom, wire<status>& why) {
         end({member_end::kind::retired, why.open().ok() ? *why : status{}});
         return caf::ok_atom_v;
+      },
+      [this](dismiss_atom, wire<status>& why) {
+        if (why.open().ok()) end({member_end::kind::dismissed, *why});
       },
   };
 }

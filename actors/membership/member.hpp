@@ -1,6 +1,7 @@
 // The door of a process: every node of a cluster publishes one member actor.
 //
 //   ALONE --adopt--> IN --retire--> RETIRED
+//     |               |--dismiss--> DISMISSED
 //     |               '--the chief is silent, or its link broke and it did not come back--> ORPHANED
 //     '--nobody came within adoption_limit-----------> ORPHANED
 //

@@ -3,14 +3,19 @@
 
 #include <troupe/device/base/error.hpp>
 
+#include <string>
+
 namespace troupe {
 
 /// How a member's part in its cluster ended.
 struct member_end {
   /// `failed`: the process's worker or server ended by itself, which only an uncaught error can make it do.
-  enum class kind { retired, orphaned, failed };
+  /// `dismissed`: its worker does not do what the chief tells it, and the process should end in spite of it.
+  enum class kind { retired, orphaned, failed, dismissed };
   kind how = kind::retired;
   status why;
 };
+
+std::string to_string(member_end::kind how);
 
 }  // namespace troupe

@@ -6,6 +6,12 @@
 
 namespace troupe {
 
+namespace {
+
+bool is_server(const member_record& record) { return record.task.job == "ps"; }
+
+}  // namespace
+
 membership_state::~membership_state() {
   for (auto& open : waiting_)
     open.promise.deliver(make_error(status{status_code::cancelled, "the membership actor has stopped"}));
@@ -24,10 +30,12 @@ membership_actor::behavior_type membership_state::make_behavior(dialer_actor dia
     entry->record.address = address;
     entry->record.why = {status_code::unavailable, to_string(task) + " has not joined yet"};
     entry->key = members_.size();
+    by_task_.emplace(task, entry.get());
     members_.push_back(std::move(entry));
   }
   for (const auto& member : members_) dial(*member);
-  changed();
+  ++epoch_;
+  if (audience_.client) self_->send(audience_.client, view_atom_v, servers());
   return {
       [this](suspect_atom, std::uint64_t key, wire<status>& why) {
         if (key < members_.size() && why.open().ok()) suspect(key, *why);
@@ -82,10 +90,12 @@ void membership_state::present(member_entry& member, const member_actor& handle,
   member.record.state = presence::present;
   member.record.why = {};
   self_->send(detector_, watch_atom_v, member.key, pingable_actor{handle});
-  changed();
+  changed(member);
+  if (worker) self_->send(handle, view_atom_v, servers());
   publish(event_kind::member_joined, member);
   // The worker hears the view before the first closure, which may use variables.
-  if (worker && audience_.coordinator) self_->send(audience_.coordinator, up_atom_v, worker, wire<identity>{who});
+  if (worker && audience_.coordinator)
+    self_->send(audience_.coordinator, up_atom_v, handle, worker, wire<identity>{who});
 }
 
 void membership_state::retry(member_entry& member, const status& why) {
@@ -106,7 +116,7 @@ void membership_state::suspect(std::uint64_t key, const status& why) {
   member.handle = nullptr;
   member.record.state = presence::absent;
   member.record.why = why.wrap(status_code::unavailable, to_string(member.record.task) + " is lost");
-  changed();
+  changed(member);
   publish(event_kind::member_lost, member, member.record.why);
   if (audience_.coordinator) self_->send(audience_.coordinator, down_atom_v, wire<member_record>{member.record});
   dial(member);
@@ -120,27 +130,39 @@ wire<cluster_view> membership_state::view() const {
   return result;
 }
 
-void membership_state::changed() {
-  ++epoch_;
-  const auto current = view();
-  if (audience_.client) self_->send(audience_.client, view_atom_v, current);
+/// What members must know.
+wire<cluster_view> membership_state::servers() const {
+  cluster_view result{epoch_, {}};
   for (const auto& member : members_)
-    if (member->handle) self_->send(member->handle, view_atom_v, current);
-  for (auto open = waiting_.begin(); open != waiting_.end();) {
-    if (!all_present(open->tasks)) {
-      ++open;
-      continue;
-    }
-    open->promise.deliver(current);
-    open = waiting_.erase(open);
+    if (is_server(member->record)) result.members.push_back(member->record);
+  return result;
+}
+
+void membership_state::changed(const member_entry& member) {
+  ++epoch_;
+  if (is_server(member.record)) {
+    wire<cluster_view> news{{epoch_, {member.record}}};
+    // Encoded once for all, and not in the one thread that writes to all of them.
+    if (self_->system().has_middleman()) news.seal();
+    if (audience_.client) self_->send(audience_.client, view_atom_v, news);
+    for (const auto& each : members_)
+      if (each->handle && !is_server(each->record)) self_->send(each->handle, view_atom_v, news);
   }
+  answer_waiting();
+}
+
+void membership_state::answer_waiting() {
+  std::erase_if(waiting_, [this](auto& open) {
+    if (!all_present(open.tasks)) return false;
+    open.promise.deliver(view());
+    return true;
+  });
 }
 
 bool membership_state::all_present(const std::vector<task_id>& tasks) const {
   return std::all_of(tasks.begin(), tasks.end(), [this](const auto& task) {
-    return std::any_of(members_.begin(), members_.end(), [&](const auto& member) {
-      return member->record.task == task && member->record.state == presence::present;
-    });
+    const auto found = by_task_.find(task);
+    return found != by_task_.end() && found->second->record.state == presence::present;
   });
 }
 

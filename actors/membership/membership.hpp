@@ -9,6 +9,10 @@
 // another incarnation; messages to the old one are refused or fail. Each member is taken in on its own: one that is
 // lost never holds up another.
 //
+// Clusters are large, so a change must cost what it changes. Only servers concern other members, since only variables
+// look for them: a worker hears of all servers when it comes, and then of each one that changes. So the admission of N
+// workers costs N messages, and that of a server one record for each worker.
+//
 // Semantics: semantics.md 5.2.3.
 #pragma once
 
@@ -22,6 +26,7 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <caf/typed_response_promise.hpp>
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -76,7 +81,9 @@ class membership_state {
   void suspect(std::uint64_t key, const status& why);
   void retry(member_entry& member, const status& why);
   wire<cluster_view> view() const;
-  void changed();
+  wire<cluster_view> servers() const;
+  void changed(const member_entry& member);
+  void answer_waiting();
   bool all_present(const std::vector<task_id>& tasks) const;
   caf::result<caf::ok_atom> retire(const status& why);
   void publish(event_kind kind, const member_entry& member, const status& why = {});
@@ -89,6 +96,7 @@ class membership_state {
   membership_options options_;
   membership_audience audience_;
   std::vector<std::unique_ptr<member_entry>> members_;
+  std::map<task_id, const member_entry*> by_task_;
   std::vector<waiting> waiting_;
   std::uint64_t epoch_ = 0;
   bool retiring_ = false;

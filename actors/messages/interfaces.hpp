@@ -123,7 +123,9 @@ using member_actor = caf::typed_actor<
     caf::replies_to<adopt_atom, membership_actor, wire<adoption>>::with<wire<identity>>,
     caf::replies_to<worker_atom>::with<worker_actor>, caf::replies_to<server_atom>::with<parameter_server_actor>,
     caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>, caf::reacts_to<view_atom, wire<cluster_view>>,
-    caf::replies_to<retire_atom, wire<status>>::with<caf::ok_atom>>;
+    caf::replies_to<retire_atom, wire<status>>::with<caf::ok_atom>,
+    // The process's worker does not do what it is told: the process ends and can be started anew.
+    caf::reacts_to<dismiss_atom, wire<status>>>;
 
 /// Reaches another process by its address; see runtime/cluster/dialer.hpp, or a map inside one process.
 using dialer_actor =
@@ -147,8 +149,8 @@ using coordinator_actor = detail::extend<
     // A closure whose result stays on each worker, as a resource, for as long as `release` does not name it.
     caf::replies_to<resource_atom, wire<closure_order>>::with<caf::ok_atom>, caf::reacts_to<release_atom, resource_id>,
     // A member came or went. `up` starts the worker's admission.
-    caf::reacts_to<up_atom, worker_actor, wire<identity>>, caf::reacts_to<down_atom, wire<member_record>>,
-    // Answers when nothing is queued or running; or with the first error, once everything else is cancelled.
+    caf::reacts_to<up_atom, member_actor, worker_actor, wire<identity>>, caf::reacts_to<down_atom, wire<member_record>>,
+    // Answers when all that was scheduled before has ended; or with the first error, once everything else is cancelled.
     caf::replies_to<drained_atom>::with<caf::ok_atom>,
     // The same at once: is everything finished?
     caf::replies_to<idle_atom>::with<bool>,

@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-inline constexpr std::uint32_t protocol_number = 3;
+inline constexpr std::uint32_t protocol_number = 4;
 
 // --- coordinator and worker -----------------------------------------------------------------------------------------
 
@@ -171,12 +171,15 @@ struct member_record {
   status why;
 };
 
-/// Who is in. M-1: an epoch never decreases.
+/// Who is in. M-1: an epoch never decreases. Members are told of servers only, and after the first time only of those
+/// that have changed.
 struct cluster_view {
   std::uint64_t epoch = 0;
   std::vector<member_record> members;
 
   const member_record* find(const task_id& task) const;
+  /// What is newer replaces what was known.
+  void take(const cluster_view& news);
 };
 
 // --- groups ---------------------------------------------------------------------------------------------------------
@@ -209,6 +212,7 @@ enum class event_kind : std::uint8_t {
   closure_failed,
   generation_cancelled,
   resources_rebuilt,
+  worker_dismissed,
 };
 
 /// A state change of the cluster, for whoever listens at the event bus.

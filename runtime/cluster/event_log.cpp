@@ -22,6 +22,8 @@ void write(spdlog::logger& log, const event& what) {
       return log.info("{} per-worker values are rebuilt on {}", what.count, who);
     case event_kind::generation_cancelled:
       return log.info("{} closures were cancelled after an error", what.count);
+    case event_kind::worker_dismissed:
+      return log.warn("{} is given up: {}", who, what.why.render());
     case event_kind::closure_failed:
       return;
   }

@@ -161,6 +161,7 @@ void simulated_network::carry(connection& link, std::size_t side, time_point now
   auto& written = network.output_buffer(sender.handle);
   if (!written.empty()) {
     auto bytes = std::exchange(written, {});
+    bytes_sent_[sender.task] += bytes.size();
     // An end that is to hear of a close hears of nothing after it.
     if (!receiver.closed && receiver.closes == never) {
       receiver.last_arrival = std::max(receiver.last_arrival, now + latency());

@@ -59,6 +59,12 @@ class simulated_network {
   /// Takes what the node has written, dialled and closed since the last call.
   void collect(simulated_node& node, time_point now);
 
+  /// Bytes that this task's processes have written so far.
+  std::uint64_t bytes_sent(const task_id& from) const {
+    const auto found = bytes_sent_.find(from);
+    return found == bytes_sent_.end() ? 0 : found->second;
+  }
+
   /// One end of a connection at which something has arrived, or a connect that ends.
   struct arrival {
     simulated_node* node = nullptr;
@@ -134,6 +140,7 @@ class simulated_network {
   /// Tasks whose hosts are switched off.
   std::set<task_id> off_;
   std::set<task_id> strangers_;
+  std::map<task_id, std::uint64_t> bytes_sent_;
   std::int64_t last_handle_ = 0;
 };
 

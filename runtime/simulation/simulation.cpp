@@ -175,6 +175,11 @@ bool simulation::present(const task_id& task) const {
   return found != implementation_->present.end() && found->second;
 }
 
+std::uint64_t simulation::bytes_sent(const task_id& task) const {
+  implementation_->check_known(task);
+  return implementation_->network.bytes_sent(task);
+}
+
 std::optional<member_end> simulation::end_of(const task_id& task) const {
   implementation_->check_known(task);
   const auto found = implementation_->ends.find(task);

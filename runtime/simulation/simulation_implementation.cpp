@@ -71,6 +71,7 @@ void simulation::implementation::start_chief(simulated_node& node) {
   chief.events = node.spawn(event_bus);
   chief.client = std::make_shared<const client_actor>(node.spawn(troupe::client, chief.dialer, cluster.variables));
   auto coordination = cluster.coordinator;
+  coordination.workers = options.size.workers;
   coordination.first_session = node.who().incarnation;
   chief.coordinator = std::make_shared<const coordinator_actor>(
       node.spawn(troupe::coordinator, chief.queue, coordination, chief.events));
@@ -100,8 +101,7 @@ void simulation::implementation::start_member(simulated_node& node) {
   else
     door.server = node.spawn(troupe::parameter_server, chosen.server);
   door.on_end = [this, task](const member_end& how) {
-    note(fmt::format("{} {}: {}", to_string(task), how.how == member_end::kind::retired ? "retires" : "is orphaned",
-                     how.why.render()));
+    note(fmt::format("{} is {}: {}", to_string(task), to_string(how.how), how.why.render()));
     ends.insert_or_assign(task, how);
     ending.emplace_back(now + end_delay, task);
   };

@@ -186,6 +186,22 @@ BOOST_AUTO_TEST_CASE(a_worker_refuses_orders_of_another_session) {  // M-2
   BOOST_TEST(cluster.fetch(cluster.schedule(work, 8)) == 8);
 }
 
+BOOST_AUTO_TEST_CASE(a_worker_that_is_dismissed_ends_its_process_and_is_taken_in_when_it_was_started_anew) {  // C-3
+  ready_cluster cluster{{.seed = 12, .size = {.workers = 2, .servers = 0}}};
+  const auto work = schedule_work(cluster, 1, 10s, {.worker = 1});
+  cluster.advance(1s);
+  cluster.spawn(chief, [door = cluster.reach(worker_task(1))](caf::event_based_actor* self) {
+    self->send(door, dismiss_atom_v, wire<status>{status{status_code::unavailable, "it does not answer"}});
+  });
+  BOOST_TEST_REQUIRE(cluster.run_until([&] { return !cluster.running(worker_task(1)); }, 100ms));
+  const auto end = cluster.end_of(worker_task(1));
+  BOOST_REQUIRE(end.has_value());
+  BOOST_TEST(to_string(end->how) == "dismissed");
+  BOOST_TEST(contains(end->why.render(), "it does not answer"));
+  cluster.restart(worker_task(1));
+  BOOST_TEST(cluster.fetch(work) == 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_that_is_cut_off_from_the_chief_is_replaced_and_comes_back) {  // C-3, M-1
   ready_cluster cluster{{.seed = 9, .size = {.workers = 2, .servers = 0}}};
   const auto values = schedule_many(cluster, 16, 300ms);

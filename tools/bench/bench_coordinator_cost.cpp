@@ -49,13 +49,14 @@ std::int64_t thread_time_ns() {
 
 struct coordinator_world::implementation {
   explicit implementation(int worker_count) {
-    coordinator = world.system().spawn(troupe::coordinator, queue, coordinator_options{}, event_bus_actor{});
+    coordinator = world.system().spawn(troupe::coordinator, queue, coordinator_options{.workers = worker_count},
+                                       event_bus_actor{});
     for (int i = 0; i < worker_count; ++i) {
       workers.push_back(world.system().spawn(stand_in));
       identity who;
       who.task = {"worker", i};
       who.build_id = program_build_id();
-      caf::anon_send(coordinator, up_atom_v, workers.back(), wire<identity>{who});
+      caf::anon_send(coordinator, up_atom_v, member_actor{}, workers.back(), wire<identity>{who});
     }
     world.run();
   }

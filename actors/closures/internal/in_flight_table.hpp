@@ -1,9 +1,13 @@
 // The closures that workers hold: a slot map, so that an outcome finds its closure in O(1) and an outcome that comes
 // too late (its slot was used again) finds nothing.
+//
+// The slots of each worker are linked in the order of sending. So the loss of a worker costs what that worker holds and
+// not what all hold, and its closures go back in the order in which they left.
 #pragma once
 
 #include <troupe/actors/closures/closure.hpp>
 
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -16,10 +20,16 @@ class in_flight_table {
     std::shared_ptr<closure> what;
     int worker = -1;
     std::uint32_t generation = 0;
+
+   private:
+    friend class in_flight_table;
+    std::uint32_t earlier = none;
+    std::uint32_t later = none;
   };
 
-  /// The id is the slot's number and how often it was used.
+  /// The id is the slot's number and how often it was used. `worker` is not negative.
   closure_id add(std::shared_ptr<closure> what, int worker) {
+    assert(worker >= 0);
     if (free_.empty()) {
       free_.push_back(static_cast<std::uint32_t>(slots_.size()));
       slots_.emplace_back();
@@ -29,6 +39,7 @@ class in_flight_table {
     auto& slot = slots_[index];
     slot.what = std::move(what);
     slot.worker = worker;
+    link(index);
     ++count_;
     return std::uint64_t{++slot.generation} << 32 | index;
   }
@@ -40,28 +51,55 @@ class in_flight_table {
     return slot.what && slot.generation == id >> 32 ? &slot : nullptr;
   }
 
+  /// Of an id that `find` finds.
   std::shared_ptr<closure> remove(closure_id id) {
     const auto index = static_cast<std::uint32_t>(id & 0xffffffffu);
     auto removed = std::move(slots_[index].what);
     slots_[index].what.reset();
+    unlink(index);
     free_.push_back(index);
     --count_;
     return removed;
   }
 
-  /// The ids of all closures that this worker holds, oldest slot first; O(all in flight), for the loss of a worker.
+  /// The ids of all closures that this worker holds, in the order of `add`.
   std::vector<closure_id> held_by(int worker) const {
     std::vector<closure_id> held;
-    for (std::size_t i = 0; i < slots_.size(); ++i)
-      if (slots_[i].what && slots_[i].worker == worker) held.push_back(std::uint64_t{slots_[i].generation} << 32 | i);
+    if (static_cast<std::size_t>(worker) >= workers_.size()) return held;
+    for (auto i = workers_[static_cast<std::size_t>(worker)].first; i != none; i = slots_[i].later)
+      held.push_back(std::uint64_t{slots_[i].generation} << 32 | i);
     return held;
   }
 
   std::size_t count() const { return count_; }
 
  private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  struct ends {
+    std::uint32_t first = none;
+    std::uint32_t last = none;
+  };
+
+  void link(std::uint32_t index) {
+    const auto worker = static_cast<std::size_t>(slots_[index].worker);
+    if (worker >= workers_.size()) workers_.resize(worker + 1);
+    auto& own = workers_[worker];
+    slots_[index].earlier = own.last;
+    slots_[index].later = none;
+    (own.last == none ? own.first : slots_[own.last].later) = index;
+    own.last = index;
+  }
+
+  void unlink(std::uint32_t index) {
+    const auto& slot = slots_[index];
+    auto& own = workers_[static_cast<std::size_t>(slot.worker)];
+    (slot.earlier == none ? own.first : slots_[slot.earlier].later) = slot.later;
+    (slot.later == none ? own.last : slots_[slot.later].earlier) = slot.earlier;
+  }
+
   std::vector<entry> slots_;
   std::vector<std::uint32_t> free_;
+  std::vector<ends> workers_;
   std::size_t count_ = 0;
 };
 

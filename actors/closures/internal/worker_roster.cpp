@@ -5,12 +5,15 @@
 
 namespace troupe {
 
-worker_entry& worker_roster::entry(int index) {
-  while (static_cast<int>(entries_.size()) <= index) {
+worker_roster::worker_roster(int count, window_options options) : options_(options) {
+  for (int index = 0; index < count; ++index) {
     entries_.push_back(std::make_unique<worker_entry>());
-    entries_.back()->index = static_cast<int>(entries_.size()) - 1;
+    entries_.back()->index = index;
   }
-  return *entries_[static_cast<std::size_t>(index)];
+}
+
+worker_entry* worker_roster::find(int index) {
+  return index >= 0 && static_cast<std::size_t>(index) < entries_.size() ? &at(index) : nullptr;
 }
 
 worker_entry* worker_roster::find(const caf::actor_addr& handle) {
@@ -34,6 +37,7 @@ void worker_roster::dismiss(worker_entry& worker) {
   if (worker.at == worker_entry::admission::admitted) --admitted_;
   worker.at = worker_entry::admission::gone;
   worker.handle = nullptr;
+  worker.door = nullptr;
   set_in_flight(worker, 0);
   worker.outgoing.clear();
 }
@@ -77,7 +81,7 @@ void worker_roster::enter(line& to, worker_entry& worker, bool& is_in) {
 }
 
 worker_entry& worker_roster::leave(line& from, bool worker_entry::*is_in) {
-  auto& worker = *entries_[static_cast<std::size_t>(from.workers.front())];
+  auto& worker = at(from.workers.front());
   from.workers.pop_front();
   from.in_flight -= worker.in_flight;
   worker.*is_in = false;

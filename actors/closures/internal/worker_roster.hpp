@@ -29,6 +29,8 @@ struct worker_entry {
 
   int index = 0;
   worker_actor handle;
+  /// Of its process; may be missing.
+  member_actor door;
   identity who;
   admission at = admission::gone;
   session_id session = 0;
@@ -57,13 +59,18 @@ struct worker_entry {
 
 class worker_roster {
  public:
-  explicit worker_roster(window_options options = {}) : options_(options) {}
+  /// Workers 0 to `count` - 1, none of them present.
+  explicit worker_roster(int count = 0, window_options options = {});
 
-  /// The entry of a worker, made on first use. Addresses are stable.
-  worker_entry& entry(int index);
+  /// Nullptr for an index that no worker has. Addresses are stable.
+  worker_entry* find(int index);
   worker_entry* find(const caf::actor_addr& handle);
+  /// Of an index that is known to be a worker's.
+  worker_entry& at(int index) { return *entries_[static_cast<std::size_t>(index)]; }
   const std::vector<std::unique_ptr<worker_entry>>& all() const { return entries_; }
   std::size_t admitted() const { return admitted_; }
+  /// Whether all workers of the specification are there.
+  bool complete() const { return admitted_ == entries_.size(); }
 
   /// The admission succeeded: the worker takes closures from now on.
   void admit(worker_entry& worker, time_point now);

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -18,8 +19,8 @@ constexpr window_options options{.slots = 4, .window_max = 100, .prefetch_horizo
 
 /// A roster, a clock, and workers 0 to N-1 admitted.
 struct company {
-  explicit company(int workers) {
-    for (auto i = 0; i < workers; ++i) roster.admit(roster.entry(i), now);
+  explicit company(int workers) : roster(workers, options) {
+    for (auto i = 0; i < workers; ++i) roster.admit(roster.at(i), now);
   }
 
   /// Gives closures to whoever is next, as the coordinator does; returns how many found a worker.
@@ -42,13 +43,13 @@ struct company {
   /// So many closures of the worker end, after each has run for `each`.
   void end(int worker, std::uint32_t count, duration each) {
     now += each * count;
-    roster.ended(roster.entry(worker), count, now);
+    roster.ended(roster.at(worker), count, now);
   }
 
-  std::uint32_t in_flight(int worker) { return roster.entry(worker).in_flight; }
-  std::uint32_t window(int worker) { return roster.entry(worker).window; }
+  std::uint32_t in_flight(int worker) { return roster.at(worker).in_flight; }
+  std::uint32_t window(int worker) { return roster.at(worker).window; }
 
-  worker_roster roster{options};
+  worker_roster roster;
   time_point now{1h};
 };
 
@@ -58,19 +59,19 @@ BOOST_AUTO_TEST_SUITE(the_roster_of_workers)
 
 BOOST_AUTO_TEST_CASE(has_nobody_for_a_closure_until_a_worker_is_admitted) {
   company workers{0};
+  workers.roster = worker_roster{3, options};
   std::uint32_t share = 0;
-  workers.roster.entry(2);
   BOOST_TEST(workers.roster.all().size() == 3u);
   BOOST_TEST(workers.roster.admitted() == 0u);
   BOOST_TEST(workers.roster.next(1, share) == nullptr);
-  workers.roster.admit(workers.roster.entry(1), workers.now);
+  workers.roster.admit(workers.roster.at(1), workers.now);
   BOOST_TEST(workers.roster.admitted() == 1u);
   BOOST_REQUIRE(workers.roster.next(1, share) != nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(gives_the_places_of_closures_that_wait_for_others_to_others) {
   company workers{1};
-  auto& worker = workers.roster.entry(0);
+  auto& worker = workers.roster.at(0);
   BOOST_TEST(workers.dispatch(10) == 4u);
   workers.roster.set_waiting(worker, 3);
   BOOST_TEST(workers.dispatch(10) == 3u);
@@ -88,12 +89,21 @@ BOOST_AUTO_TEST_CASE(gives_the_places_of_closures_that_wait_for_others_to_others
   BOOST_TEST(workers.dispatch(10) == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(keeps_the_addresses_of_its_entries) {
-  worker_roster roster;
-  const auto* const first = &roster.entry(0);
-  roster.entry(1000);
-  BOOST_TEST(&roster.entry(0) == first);
-  BOOST_TEST(roster.entry(1000).index == 1000);
+BOOST_AUTO_TEST_CASE(has_the_workers_of_the_specification_and_no_others) {
+  worker_roster roster{1001, options};
+  BOOST_TEST(roster.find(0) == &roster.at(0));
+  BOOST_TEST(roster.find(1000)->index == 1000);
+  for (const auto wrong : {-1, 1001, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()})
+    BOOST_TEST(roster.find(wrong) == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(is_complete_while_all_workers_are_admitted) {
+  company workers{2};
+  BOOST_TEST(workers.roster.complete());
+  workers.roster.dismiss(workers.roster.at(1));
+  BOOST_TEST(!workers.roster.complete());
+  workers.roster.admit(workers.roster.at(1), workers.now);
+  BOOST_TEST(workers.roster.complete());
 }
 
 BOOST_AUTO_TEST_CASE(shares_a_few_closures_evenly) {
@@ -199,20 +209,20 @@ BOOST_AUTO_TEST_CASE(gives_no_credit_while_more_is_in_flight_than_the_window_hol
   BOOST_REQUIRE(workers.in_flight(0) == options.window_max);
   workers.end(0, 1, 10s);
   BOOST_REQUIRE(workers.window(0) < workers.in_flight(0));
-  BOOST_TEST(workers.roster.credit(workers.roster.entry(0)) == 0u);
+  BOOST_TEST(workers.roster.credit(workers.roster.at(0)) == 0u);
   BOOST_TEST(workers.dispatch(10) == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(skips_a_worker_that_was_dismissed_and_starts_anew_with_one_that_comes_back) {
   company workers{2};
   workers.dispatch(2);
-  workers.roster.dismiss(workers.roster.entry(0));
+  workers.roster.dismiss(workers.roster.at(0));
   BOOST_TEST(workers.roster.admitted() == 1u);
-  workers.roster.dismiss(workers.roster.entry(0));
+  workers.roster.dismiss(workers.roster.at(0));
   BOOST_TEST(workers.roster.admitted() == 1u);
   BOOST_TEST(workers.dispatch(100) == 3u);
   BOOST_TEST(workers.in_flight(0) == 0u);
-  workers.roster.admit(workers.roster.entry(0), workers.now);
+  workers.roster.admit(workers.roster.at(0), workers.now);
   BOOST_TEST(workers.roster.admitted() == 2u);
   BOOST_TEST(workers.dispatch(100) == 4u);
   BOOST_TEST(workers.in_flight(0) == 4u);
@@ -229,7 +239,7 @@ BOOST_AUTO_TEST_CASE(shares_evenly_whatever_happened_before) {
   company workers{5};
   std::mt19937_64 random{3};
   for (auto step = 0; step < 5000; ++step) {
-    auto& worker = workers.roster.entry(static_cast<int>(random() % 5));
+    auto& worker = workers.roster.at(static_cast<int>(random() % 5));
     switch (random() % 4) {
       case 0:
         workers.dispatch(random() % 20);
@@ -257,7 +267,7 @@ BOOST_AUTO_TEST_CASE(shares_evenly_whatever_happened_before) {
 BOOST_AUTO_TEST_CASE(names_each_worker_once_however_often_it_was_offered) {
   company workers{100};
   for (auto round = 0; round < 50; ++round)
-    for (auto i = 0; i < 100; ++i) workers.roster.offer(workers.roster.entry(i));
+    for (auto i = 0; i < 100; ++i) workers.roster.offer(workers.roster.at(i));
   std::map<int, int> named;
   std::uint32_t share = 0;
   while (auto* const worker = workers.roster.next(1, share)) ++named[worker->index];

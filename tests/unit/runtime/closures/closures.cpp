@@ -190,6 +190,26 @@ BOOST_AUTO_TEST_CASE(a_closure_ends_at_its_own_limit) {
   BOOST_CHECK_THROW(coordinator.join(), deadline_exceeded_error);
 }
 
+BOOST_AUTO_TEST_CASE(a_closure_that_ignores_its_cancellation_holds_nobody_up_and_its_worker_is_used_again_afterwards) {
+  cluster_options options;
+  options.coordinator.cancel_limit = 50ms;
+  options.coordinator.admission_limit = 50ms;
+  options.coordinator.admission_retry = 1ms;
+  local_world world{{.workers = 2, .servers = 0}, options};
+  started = 0;
+  const auto ignores = world.coordinator.schedule({.worker = 0}, [] { hold_up(); });
+  started.wait(0);
+  world.coordinator.schedule({.worker = 1}, [] { throw out_of_range_error{"row 7 of 5"}; });
+  BOOST_CHECK_THROW(world.coordinator.join(30s), out_of_range_error);
+  BOOST_TEST((ignores.state() == remote_value_state::aborted));
+  // The other worker works on meanwhile.
+  BOOST_TEST(world.coordinator.schedule<twice>(21).fetch() == 42);
+  const auto waits = world.coordinator.schedule<twice>({.worker = 0}, 4);
+  gate.release();
+  BOOST_TEST(waits.fetch() == 8);
+  world.coordinator.join(30s);
+}
+
 BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused_with_what_would_be_right) {
   local_world world;
   auto& coordinator = world.coordinator;

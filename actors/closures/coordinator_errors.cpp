@@ -1,0 +1,136 @@
+// The coordinator's errors: how they are raised, who waits for them, and what is cancelled before.
+#include <troupe/actors/closures/coordinator.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr auto another_failed = "cancelled because another closure failed; schedule it again if it is needed";
+
+}  // namespace
+
+// --- joins ----------------------------------------------------------------------------------------------------------
+
+caf::result<caf::ok_atom> coordinator_state::drained() {
+  auto promise = self_->make_response_promise<drained_promise>();
+  joins_.push_back({promise, join_line_.cut()});
+  if (!errors_.empty()) cancel_generation();
+  return promise;
+}
+
+caf::result<bool> coordinator_state::idle() {
+  auto promise = self_->make_response_promise<idle_promise>();
+  idle_questions_.push_back(promise);
+  if (!errors_.empty()) cancel_generation();
+  return promise;
+}
+
+void coordinator_state::answer_joins() {
+  // The error comes first.
+  if (cancelling_) return;
+  for (auto& promise : std::exchange(idle_questions_, {})) promise.deliver(join_line_.inside() == 0);
+  std::erase_if(joins_, [this](auto& join) {
+    if (!join_line_.is_first(join.stretch)) return false;
+    join.promise.deliver(caf::ok_atom_v);
+    return true;
+  });
+}
+
+// --- errors ---------------------------------------------------------------------------------------------------------
+
+void coordinator_state::note_error(const status& why) {
+  keep_error(why);
+  announce_errors(why, 1);
+}
+
+void coordinator_state::keep_error(const status& why) {
+  assert(turns_ != 0);
+  constexpr std::size_t errors_max = 1000;
+  if (errors_.size() < errors_max) errors_.push_back(why);
+  submitted_->error_pending.store(true, std::memory_order_release);
+}
+
+/// That were kept.
+void coordinator_state::announce_errors(const status& first, std::uint64_t count) {
+  publish({.kind = event_kind::closure_failed, .count = count, .why = first});
+  if ((!joins_.empty() || !idle_questions_.empty()) && !cancelling_) cancel_generation();
+}
+
+/// Somebody waits and there is an error: nothing starts any more, and when nothing runs any more the error is raised.
+void coordinator_state::cancel_generation() {
+  for (auto& join : std::exchange(joins_, {})) raises_.push_back(join.promise);
+  for (auto& promise : std::exchange(idle_questions_, {})) raises_.push_back(promise);
+  if (cancelling_) return;
+  cancelling_ = true;
+  const status why{status_code::cancelled, another_failed};
+  for (const auto& worker : roster_.all())
+    if (auto held = in_flight_.held_by(worker->index); !held.empty()) send_cancel(*worker, std::move(held), {}, why);
+}
+
+/// Ends a generation that is being cancelled when nothing of it runs any more (C-2). False: there was nothing to end.
+bool coordinator_state::raise_errors() {
+  if (!cancelling_ || in_flight_.count() != 0) return false;
+  const auto first = errors_.front();
+  const auto why = first.wrap(status_code::cancelled, another_failed);
+  const auto cancelled_count = open_;
+  const auto end_all = [&](std::deque<closure_ptr>& waiting) {
+    for (const auto& each : std::exchange(waiting, {}))
+      if (!each->ended()) end(*each, why);
+  };
+  for (auto& level : queued_) end_all(level);
+  queued_count_ = 0;
+  end_all(stranded_);
+  for (const auto& worker : roster_.all()) end_all(worker->tagged);
+  last_errors_ = std::exchange(errors_, {});
+  cancelling_ = false;
+  submitted_->error_pending.store(false, std::memory_order_release);
+  publish({.kind = event_kind::generation_cancelled, .count = cancelled_count, .why = first});
+  release_ended();  // whoever hears of the error finds room
+  for (auto& promise : std::exchange(raises_, {})) promise.deliver(make_error(first));
+  return true;
+}
+
+// --- cancellations --------------------------------------------------------------------------------------------------
+
+/// A worker was told to end these: it must say so within `cancel_limit`.
+void coordinator_state::expect_end(const std::vector<closure_id>& cancelled) {
+  const auto limit = later(clock_.now(), options_.cancel_limit);
+  for (const auto id : cancelled) cancellations_.push_back({id, limit});
+  if (cancellations_timed_ || cancellations_.empty()) return;
+  cancellations_timed_ = true;
+  clock_.at(cancellations_.front().limit, [this] { check_cancellations(); });
+}
+
+void coordinator_state::check_cancellations() {
+  const turn scope{*this};
+  const auto now = clock_.now();
+  while (!cancellations_.empty()) {
+    const auto first = cancellations_.front();
+    const auto* held = in_flight_.find(first.id);
+    if (held != nullptr && first.limit > now) break;
+    cancellations_.pop_front();
+    if (held == nullptr) continue;
+    auto& worker = roster_.at(held->worker);
+    if (outcomes_->waits(worker.session)) {
+      // It may have answered: its answers take their turn after results whose tensors are under way, within their
+      // limit.
+      cancellations_.push_back({first.id, later(now, options_.cancel_limit)});
+      continue;
+    }
+    dismiss(worker,
+            {status_code::unavailable,
+             fmt::format("/job:worker/task:{} did not end {} within {} ms of its cancellation (cancel_limit); "
+                         "closures that compute for long call fiber_host::throw_if_cancelled() now and then",
+                         worker.index, to_string(held->what->function), in_milliseconds(options_.cancel_limit))});
+  }
+  cancellations_timed_ = !cancellations_.empty();
+  if (cancellations_timed_) clock_.at(cancellations_.front().limit, [this] { check_cancellations(); });
+}
+
+}  // namespace troupe

@@ -1,0 +1,169 @@
+// A coordinator with stand-ins for its workers, which answer when the test says so, all in virtual time.
+#pragma once
+
+#include "support/held_transport.hpp"
+#include "support/simulated_world.hpp"
+
+#include <troupe/actors/closures/coordinator.hpp>
+
+#include <caf/typed_event_based_actor.hpp>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// What a stand-in for a worker was sent: sessions it was admitted to, and closures of each.
+struct heard_by_worker {
+  outcome_sink coordinator;
+  std::vector<session_id> sessions;
+  std::vector<std::pair<session_id, closure_id>> orders;
+  std::vector<closure_id> cancelled;
+  /// Its thread is in a closure: it hears nothing.
+  bool busy = false;
+  /// What its process was told when it was asked to end.
+  std::vector<status> dismissals;
+};
+
+inline worker_actor::behavior_type stand_in(worker_actor::pointer self, std::shared_ptr<heard_by_worker> heard) {
+  return {[self, heard](admit_atom, const outcome_sink& coordinator,
+                        wire<session_terms>& terms) -> caf::result<caf::ok_atom> {
+            if (heard->busy) return self->make_response_promise<caf::typed_response_promise<caf::ok_atom>>();
+            heard->coordinator = coordinator;
+            heard->sessions.push_back(terms->session);
+            return caf::ok_atom_v;
+          },
+          [](dismiss_atom, session_id) {},
+          [heard](run_atom, session_id session, wire<run_orders>& message) {
+            for (const auto& each : message->orders) heard->orders.emplace_back(session, each.id);
+          },
+          [heard](cancel_atom, session_id, wire<cancel_orders>& message) {
+            const auto& closures = message->closures;
+            heard->cancelled.insert(heard->cancelled.end(), closures.begin(), closures.end());
+          },
+          [](view_atom, wire<cluster_view>&) {}};
+}
+
+inline member_actor::behavior_type stand_in_door(member_actor::pointer, std::shared_ptr<heard_by_worker> heard) {
+  return {[](adopt_atom, const membership_actor&, wire<adoption>&) { return wire<identity>{}; },
+          [](worker_atom) { return worker_actor{}; },
+          [](server_atom) { return parameter_server_actor{}; },
+          [](alive_atom, std::uint64_t number) { return number; },
+          [](view_atom, wire<cluster_view>&) {},
+          [](retire_atom, wire<status>&) { return caf::ok_atom_v; },
+          [heard](dismiss_atom, wire<status>& why) { heard->dismissals.push_back(*why); }};
+}
+
+/// Whether and how a join was answered.
+struct join_answer {
+  bool given = false;
+  status problem;
+};
+
+inline int unused(int number) { return number; }
+
+struct office : simulated_world {
+  struct desk {
+    std::shared_ptr<heard_by_worker> heard = std::make_shared<heard_by_worker>();
+    worker_actor worker;
+    member_actor door;
+    std::uint64_t incarnation = 0;
+  };
+
+  explicit office(coordinator_options options = {}) {
+    queue = std::make_shared<submission_queue>(4'000'000);
+    handle = spawn(coordinator, queue, options, event_bus_actor{});
+    for (int i = 0; i < options.workers; ++i) {
+      auto& added = desks.emplace_back();
+      added.worker = spawn(stand_in, added.heard);
+      added.door = spawn(stand_in_door, added.heard);
+    }
+  }
+  ~office() {
+    for (auto& each : desks) each.heard->coordinator = nullptr;
+  }
+
+  heard_by_worker& heard(int worker = 0) { return *desks.at(static_cast<std::size_t>(worker)).heard; }
+  session_id session(int worker = 0) { return heard(worker).sessions.back(); }
+
+  /// The worker comes, as a new process; of another binary, if it is foreign.
+  void up(int worker = 0, bool foreign = false) {
+    auto& its = desks.at(static_cast<std::size_t>(worker));
+    send_up({"worker", worker}, ++its.incarnation, its, foreign);
+  }
+  void send_up(const task_id& task, std::uint64_t incarnation, const desk& its, bool foreign = false) {
+    caf::anon_send(
+        handle, up_atom_v, its.door, its.worker,
+        wire<identity>{{.task = task, .incarnation = incarnation, .build_id = program_build_id() + (foreign ? 1 : 0)}});
+    run();
+  }
+  void down(int worker = 0) { send_down({"worker", worker}, desks.at(static_cast<std::size_t>(worker)).incarnation); }
+  void send_down(const task_id& task, std::uint64_t incarnation) {
+    caf::anon_send(handle, down_atom_v,
+                   wire<member_record>{{.task = task,
+                                        .address = {},
+                                        .incarnation = incarnation,
+                                        .why = {status_code::unavailable, "it is lost"}}});
+    run();
+  }
+
+  std::shared_ptr<closure> make(schedule_options options = {}, std::vector<closure_input> inputs = {}) {
+    return std::make_shared<closure>(function_registry::instance().id_of(registered<unused, int>()),
+                                     value::of(std::tuple{1}), std::move(inputs), options);
+  }
+  std::shared_ptr<closure> schedule(schedule_options options = {}, std::vector<closure_input> inputs = {}) {
+    auto result = make(options, std::move(inputs));
+    push(result);
+    run();
+    return result;
+  }
+  void push(const std::shared_ptr<closure>& scheduled) {
+    if (queue->push(scheduled)) caf::anon_send(handle, submit_atom_v);
+  }
+  void cancel(const std::shared_ptr<closure>& unwanted) {
+    caf::anon_send(handle, cancel_atom_v, unwanted);
+    run();
+  }
+
+  /// Asks for a join, whose answer comes when it comes.
+  const join_answer& join() {
+    auto& answer = joins_.emplace_back();
+    spawn([this, &answer](caf::event_based_actor* self) {
+      self->request(handle, caf::infinite, drained_atom_v)
+          .then([&answer](caf::ok_atom) { answer.given = true; },
+                [&answer](caf::error& failed) {
+                  answer = {true, status_of(failed)};
+                });
+    });
+    run();
+    return answer;
+  }
+
+  void outcome(session_id session, closure_id id, const tensor& result) {
+    send(session, {.outcomes = {{.id = id, .ended = {}, .result = value::of(result)}}, .session_ended = {}});
+  }
+  void send(session_id session, run_outcomes message, int worker = 0) {
+    caf::send_as(desks.at(static_cast<std::size_t>(worker)).worker, handle, outcome_atom_v, session,
+                 from_elsewhere(std::move(message)));
+    run();
+  }
+  /// The worker ends its order of this number, in its present session.
+  void end(int worker, std::size_t order, const status& ended = {}) {
+    send(session(worker), {.outcomes = {{.id = heard(worker).orders.at(order).second, .ended = ended, .result = {}}}},
+         worker);
+  }
+
+  installed_transport transport;
+  std::deque<desk> desks;
+  std::shared_ptr<submission_queue> queue;
+  coordinator_actor handle;
+
+ private:
+  std::deque<join_answer> joins_;
+};
+
+}  // namespace troupe
