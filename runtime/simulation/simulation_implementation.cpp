@@ -96,7 +96,7 @@ void simulation::implementation::start_member(simulated_node& node) {
   if (task.job == "worker")
     door.worker = node.spawn(troupe::worker, node.spawn(network_dialer), chosen.worker);
   else
-    door.server = node.spawn(troupe::parameter_server, chosen.server);
+    door.server = node.spawn(troupe::parameter_server, node.who().incarnation, chosen.server);
   door.on_end = [this, task](const member_end& how) {
     note(fmt::format("{} {}: {}", to_string(task), how.how == member_end::kind::retired ? "retires" : "is orphaned",
                      how.why.render()));
