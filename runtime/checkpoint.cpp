@@ -1,5 +1,5 @@
-#include <troupe/actors/variables/client.hpp>
 #include <troupe/runtime/checkpoint.hpp>
+#include <troupe/runtime/checkpoint_saving.hpp>
 #include <troupe/runtime/distributed_variable.hpp>
 #include <troupe/runtime/strategy.hpp>
 #include <troupe/runtime/variables/checkpoint_file.hpp>
@@ -12,42 +12,22 @@ namespace troupe {
 
 namespace {
 
-constexpr std::string_view slot_infix = "/slot/";
-constexpr std::string_view step_prefix = "troupe.step/";
-
-std::string slot_name(const std::string& variable, const std::string& slot) {
-  return fmt::format("{}{}{}", variable, slot_infix, slot);
-}
-
-/// The shards of all variables, read in one round trip.
-std::vector<operation_outcome> read_everything(const parameter_server_strategy& strategy) {
-  std::vector<shard_request> requests;
-  for (const auto& [_, record] : strategy.variables())
-    for (const auto& shard : *record->shards()) requests.push_back({shard.where, {.kind = operation_kind::snapshot}});
-  constexpr auto limit = std::chrono::minutes{10};
-  auto outcomes = perform(strategy.client(), std::move(requests), limit);
-  for (auto& outcome : outcomes)
-    if (!outcome.ended.ok()) throw_status(outcome.ended.wrap("saving a checkpoint"));
-  return outcomes;
-}
-
 std::map<std::string, std::string> slots_of(const safetensors_file& file, const variable_record& record) {
   std::map<std::string, std::string> slots;
   const auto prefix = slot_name(record.name, "");
-  for (const auto& name : file.names()) {
-    if (!name.starts_with(prefix)) continue;
+  for (auto& name : file.names(prefix)) {
     const auto& info = file.info(name);
     if (info.extents != record.extents)
       throw invalid_argument_error{fmt::format("checkpoint {}: \"{}\" has the shape {}, but its variable {}",
                                                file.path(), name, info.extents.to_string(),
                                                record.extents.to_string())};
-    slots.emplace(name.substr(prefix.size()), name);
+    slots.emplace(name.substr(prefix.size()), std::move(name));
   }
   return slots;
 }
 
 std::int64_t step_of(const safetensors_file& file, const variable_record& record) {
-  const auto found = file.metadata().find(std::string{step_prefix} + record.name);
+  const auto found = file.metadata().find(step_key(record.name));
   if (found == file.metadata().end()) return 0;
   const auto& text = found->second;
   std::int64_t step = 0;
@@ -61,55 +41,37 @@ std::int64_t step_of(const safetensors_file& file, const variable_record& record
 }  // namespace
 
 void save_checkpoint(const parameter_server_strategy& strategy, const std::string& path,
-                     const std::map<std::string, std::string>& metadata) {
-  auto outcomes = read_everything(strategy);
-  auto next = outcomes.begin();
-  std::vector<safetensors_entry> entries;
-  auto words = metadata;
-  for (const auto& [name, record] : strategy.variables()) {
-    safetensors_entry content{name, {}};
-    std::map<std::string, safetensors_entry> slots;
-    std::int64_t step = 0;
-    const auto shard_count = record->shards()->size();
-    for (std::size_t i = 0; i < shard_count; ++i, ++next) {
-      content.parts.push_back(next->content);
-      step = std::max(step, next->step);
-      for (auto& [slot, part] : next->slots) {
-        auto& entry = slots[slot];
-        entry.name = slot_name(name, slot);
-        entry.parts.push_back(std::move(part));
-      }
-    }
-    entries.push_back(std::move(content));
-    // A shard that no gradient has reached has no slots yet; a slot is saved when all shards have it.
-    for (auto& [_, entry] : slots)
-      if (entry.parts.size() == shard_count) entries.push_back(std::move(entry));
-    words.insert_or_assign(std::string{step_prefix} + name, std::to_string(step));
-  }
-  write_checkpoint(path, entries, std::move(words));
+                     const std::map<std::string, std::string>& metadata, const checkpoint_options& options) {
+  save_variables(strategy, path, metadata, options);
 }
 
-restored_checkpoint restore_checkpoint(parameter_server_strategy& strategy, const std::string& path) {
+restored_checkpoint restore_checkpoint(parameter_server_strategy& strategy, const std::string& path,
+                                       const checkpoint_options& options) {
   const auto file = open_checkpoint(path);
+  std::vector<recreated_variable> wanted;
+  std::uint64_t bytes_total = 0;
+  checkpoint_progress progress{"restore", options.progress};
+  // All of the file is checked before anything is made.
   for (const auto& [_, record] : strategy.variables()) {
     check_saved(file, record->name, record->type, record->extents);
-    slots_of(file, *record);
-    step_of(file, *record);
+    auto slots = slots_of(file, *record);
+    bytes_total += record->bytes_of_rows(record->extents.rank() == 0 ? 1 : record->extents[0]) * (1 + slots.size());
+    auto part = [&file, &progress, name = record->name, slots = std::move(slots), step = step_of(file, *record)](
+                    std::int64_t begin, std::int64_t rows) {
+      shard_content content{copy_of_rows(file, name, begin, rows), {}, step};
+      auto size_bytes = content.initial.size_bytes();
+      for (const auto& [slot, tensor_name] : slots)
+        size_bytes +=
+            content.slots.emplace(slot, copy_of_rows(file, tensor_name, begin, rows)).first->second.size_bytes();
+      progress.add(size_bytes);
+      return content;
+    };
+    wanted.push_back({record, static_cast<std::int64_t>(record->shards()->size()), std::move(part)});
   }
-  for (const auto& [name, record] : strategy.variables()) {
-    const auto slots = slots_of(file, *record);
-    const auto step = step_of(file, *record);
-    strategy.recreate(
-        *record,
-        [&, variable = name](std::int64_t begin, std::int64_t rows) {
-          shard_content content{copy_of_rows(file, variable, begin, rows), {}, step};
-          for (const auto& [slot, tensor_name] : slots)
-            content.slots.emplace(slot, copy_of_rows(file, tensor_name, begin, rows));
-          return content;
-        },
-        static_cast<std::int64_t>(record->shards()->size()));
-  }
-  return {strategy.variables().size(), metadata_of_user(file)};
+  progress.start(bytes_total);
+  strategy.recreate(wanted, options.window_bytes);
+  progress.finish();
+  return {wanted.size(), metadata_of_user(file)};
 }
 
 void save_checkpoint(const strategy& strategy, const std::string& path,

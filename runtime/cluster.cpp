@@ -58,7 +58,6 @@ cluster::cluster(caf::actor_system& system, local_cluster size, cluster_options 
   self.dialer = system.spawn(local_dialer, members);
   std::vector<std::pair<task_id, task_address>> list;
   const auto add = [&](const task_id& task, member_options door) {
-    door.self = make_identity(task);
     door.adoption_limit = options.members.adoption_limit;
     door.link_loss_max = options.members.link_loss_max;
     const auto handle = system.spawn(troupe::member, std::move(door));
@@ -67,14 +66,16 @@ cluster::cluster(caf::actor_system& system, local_cluster size, cluster_options 
     list.emplace_back(task, local_address(task));
   };
   for (int i = 0; i < size.servers; ++i) {
-    const auto server = system.spawn(parameter_server, options.members.server);
+    const auto who = make_identity({"ps", i});
+    const auto server = system.spawn(parameter_server, who.incarnation, options.members.server);
     self.members.push_back(caf::actor_cast<caf::actor>(server));
-    add({"ps", i}, {.server = server});
+    add(who.task, {.self = who, .server = server});
   }
   for (int i = 0; i < size.workers; ++i) {
     const auto handle = system.spawn<caf::detached>(worker, self.dialer, options.members.worker);
     self.members.push_back(caf::actor_cast<caf::actor>(handle));
-    add({"worker", i}, {.worker = handle});
+    const auto who = make_identity({"worker", i});
+    add(who.task, {.self = who, .worker = handle});
   }
   start(std::move(list), make_identity({"chief", 0}));
 }

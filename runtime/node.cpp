@@ -129,7 +129,7 @@ node::node(caf::actor_system& system, const task_config& config, node_options op
   if (config.task.job == "worker")
     door.worker = keep(system.spawn<caf::detached>(worker, dialer, options.worker));
   else
-    door.server = keep(system.spawn(parameter_server, options.server));
+    door.server = keep(system.spawn(parameter_server, door.self.incarnation, options.server));
   door.on_end = [&self](const member_end& how) {
     self.end = how;
     self.ended.set();

@@ -1,21 +1,33 @@
-#include <troupe/actors/fibers/ask.hpp>
-#include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
 
 namespace troupe {
 
 struct parameter_server_strategy::shared {
-  shared(strategy_options chosen, int server_count)
-      : options(std::move(chosen)), servers(options.where, server_count) {}
+  shared(troupe::cluster& cluster, strategy_options chosen)
+      : options(std::move(chosen)), servers(options.where, cluster.server_count()), disposal(cluster) {}
+
+  int next_server(const tensor& content, const std::vector<bool>& usable) {
+    const std::scoped_lock lock{mutex};
+    return servers.next(static_cast<std::int64_t>(content.size_bytes()), usable);
+  }
+  /// The mutex is held.
+  void take_addresses(const variable_record& record, const shard_list& shards, std::vector<shard_address>& addresses) {
+    for (const auto& shard : shards) {
+      addresses.push_back(shard.where);
+      servers.give_back(shard.where.server, static_cast<std::int64_t>(record.bytes_of_rows(shard.rows)));
+    }
+  }
 
   strategy_options options;
   std::mutex mutex;
   server_allocator servers;
   std::map<std::string, std::shared_ptr<variable_record>> variables;
+  shard_disposal disposal;
 };
 
 parameter_server_strategy::parameter_server_strategy(troupe::cluster& cluster, strategy_options options)
@@ -25,7 +37,7 @@ parameter_server_strategy::parameter_server_strategy(troupe::cluster& cluster, s
         "a parameter server strategy needs at least one worker and one parameter server, but the cluster has "
         "{} and {}",
         cluster.worker_count(), cluster.server_count())};
-  shared_ = std::make_shared<shared>(std::move(options), cluster.server_count());
+  shared_ = std::make_shared<shared>(cluster, std::move(options));
 }
 
 tensor_variable parameter_server_strategy::variable(std::string name, const tensor& initial) {
@@ -43,88 +55,112 @@ sharded_variable parameter_server_strategy::sharded(std::string name, const tens
   return {create(std::move(name), initial, count), client()};
 }
 
-const std::map<std::string, std::shared_ptr<variable_record>>& parameter_server_strategy::variables() const {
-  return shared_->variables;
+std::vector<tensor_variable> parameter_server_strategy::create_variables(
+    std::vector<std::pair<std::string, tensor>> initial) {
+  std::vector<recreated_variable> wanted;
+  std::vector<tensor_variable> result;
+  wanted.reserve(initial.size());
+  for (auto& [name, content] : initial) {
+    auto record = std::make_shared<variable_record>(std::move(name), content.get_dtype(), content.get_shape());
+    result.emplace_back(record, client());
+    wanted.push_back({std::move(record), 1, [whole = std::move(content)](std::int64_t, std::int64_t) {
+                        return shard_content{whole, {}, 0};
+                      }});
+  }
+  create(wanted);
+  return result;
 }
 
 std::shared_ptr<variable_record> parameter_server_strategy::create(std::string name, const tensor& initial,
                                                                    std::int64_t shard_count) {
-  if (name.empty()) throw invalid_argument_error{"a variable needs a name that is not empty"};
   auto record = std::make_shared<variable_record>(std::move(name), initial.get_dtype(), initial.get_shape());
-  {
-    const std::scoped_lock lock{shared_->mutex};
-    if (!shared_->variables.emplace(record->name, record).second)
-      throw already_exists_error{fmt::format("there is a variable \"{}\" already: names are unique", record->name)};
-  }
-  try {
-    recreate(
-        *record,
-        [&](std::int64_t begin, std::int64_t rows) {
-          return shard_content{shard_count == 1 ? initial : initial.slice(begin, begin + rows), {}, 0};
-        },
-        shard_count);
-  } catch (...) {
-    const std::scoped_lock lock{shared_->mutex};
-    shared_->variables.erase(record->name);
-    throw;
-  }
+  const recreated_variable wanted{
+      record, shard_count, [&](std::int64_t begin, std::int64_t rows) {
+        return shard_content{shard_count == 1 ? initial : initial.slice(begin, begin + rows), {}, 0};
+      }};
+  create({&wanted, 1});
   return record;
 }
 
-namespace {
-
-/// The cluster with a server that may be about to join for the first time. One that was lost is not waited for.
-cluster_view joined(cluster& cluster, const task_id& server, duration limit) {
-  auto view = cluster.view();
-  const auto& record = *view.find(server);
-  if (record.state == presence::present || record.incarnation != 0) return view;
-  return cluster.wait_for({server}, limit);
-}
-
-/// The server's actor, over this process's own link to it.
-parameter_server_actor reach(const cluster& cluster, const member_record& server, duration limit) {
-  if (server.state == presence::absent) throw_status(server.why.wrap(status_code::unavailable, to_string(server.task)));
-  member_actor member;
-  ask(
-      cluster.system(), cluster.dialer(), limit, "dialling " + to_string(server.task),
-      [&](member_actor& answer) { member = answer; }, dial_atom_v, server.address.host, server.address.port);
-  parameter_server_actor handle;
-  ask(
-      cluster.system(), member, limit, "asking for the variables of " + to_string(server.task),
-      [&](parameter_server_actor& answer) { handle = answer; }, server_atom_v);
-  return handle;
-}
-
-}  // namespace
-
-void parameter_server_strategy::recreate(
-    variable_record& record, const std::function<shard_content(std::int64_t begin, std::int64_t rows)>& part,
-    std::int64_t shard_count) {
-  const auto limit = shared_->options.creation_limit;
-  const auto rows = split_rows(record.extents.rank() == 0 ? 1 : record.extents[0], shard_count);
-  shard_list shards;
-  std::int64_t begin = 0;
-  for (const auto count : rows) {
-    auto content = part(begin, count);
-    int server = 0;
-    {
+/// Takes the names first: two threads that make a variable of one name can't both succeed.
+void parameter_server_strategy::create(std::span<const recreated_variable> wanted) {
+  std::vector<std::string> taken;
+  const auto free_names = [&] {
+    const std::scoped_lock lock{shared_->mutex};
+    for (const auto& name : taken) shared_->variables.erase(name);
+  };
+  try {
+    for (const auto& [record, _, part] : wanted) {
+      if (record->name.empty()) throw invalid_argument_error{"a variable needs a name that is not empty"};
       const std::scoped_lock lock{shared_->mutex};
-      server = shared_->servers.next(static_cast<std::int64_t>(content.initial.size_bytes()));
+      if (!shared_->variables.emplace(record->name, record).second)
+        throw already_exists_error{fmt::format("there is a variable \"{}\" already: names are unique", record->name)};
+      taken.push_back(record->name);
     }
-    const auto place = *joined(*cluster_, {"ps", server}, limit).find({"ps", server});
-    const auto handle = reach(*cluster_, place, limit);
-    wire<shard_order> order{{record.name, std::move(content.initial), std::move(content.slots), content.step}};
-    if (handle.node() != cluster_->system().node()) order.seal();
-    ask(
-        cluster_->system(), handle, limit,
-        fmt::format("making variable \"{}\" on {}", record.name, to_string(place.task)),
-        [&](std::uint64_t number) {
-          shards.push_back({{server, place.incarnation, number}, begin, count});
-        },
-        create_atom_v, std::move(order));
-    begin += count;
+    make_shards(wanted, {}, shared_->options.window_bytes);
+  } catch (...) {
+    free_names();
+    throw;
   }
-  record.set_shards(std::move(shards));
+}
+
+void parameter_server_strategy::remove(const std::string& name) {
+  std::vector<shard_address> shards;
+  {
+    const std::scoped_lock lock{shared_->mutex};
+    const auto removed = shared_->variables.extract(name);
+    if (!removed) throw not_found_error{fmt::format("there is no variable \"{}\"", name)};
+    shared_->take_addresses(*removed.mapped(), *removed.mapped()->shards(), shards);
+  }
+  shared_->disposal.dispose(std::move(shards));
+}
+
+std::map<std::string, std::shared_ptr<variable_record>> parameter_server_strategy::variables() const {
+  const std::scoped_lock lock{shared_->mutex};
+  return shared_->variables;
+}
+
+void parameter_server_strategy::recreate(std::span<const recreated_variable> wanted, std::size_t window_bytes) {
+  const auto view = cluster_->view();
+  std::vector<bool> usable;
+  for (int server = 0; server < server_count(); ++server)
+    usable.push_back(view.find({"ps", server})->state == presence::present);
+  if (std::find(usable.begin(), usable.end(), true) == usable.end())
+    throw_status(view.find({"ps", 0})->why.wrap(
+        status_code::unavailable, "no parameter server is there to hold the variables; wait until one has come back"));
+  make_shards(wanted, usable, window_bytes);
+}
+
+void parameter_server_strategy::make_shards(std::span<const recreated_variable> wanted, const std::vector<bool>& usable,
+                                            std::size_t window_bytes) {
+  shard_construction construction{*cluster_, shared_->disposal, shared_->options.creation_limit, window_bytes};
+  std::vector<shard_list> made;
+  made.reserve(wanted.size());
+  for (const auto& [record, shard_count, part] : wanted) {
+    auto& shards = made.emplace_back();
+    std::int64_t begin = 0;
+    for (const auto rows : split_rows(record->extents.rank() == 0 ? 1 : record->extents[0], shard_count)) {
+      auto content = part(begin, rows);
+      const auto server = shared_->next_server(content.initial, usable);
+      shards.push_back({construction.add(server, record->name, std::move(content)), begin, rows});
+      begin += rows;
+    }
+  }
+  construction.finish();
+  std::vector<shard_address> replaced;
+  {
+    const std::scoped_lock lock{shared_->mutex};
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const auto& record = wanted[i].record;
+      const auto known = shared_->variables.find(record->name);
+      // One that was removed meanwhile has no use for them.
+      const auto is_known = known != shared_->variables.end() && known->second == record;
+      const auto old = is_known ? record->replace_shards(std::move(made[i]))
+                                : std::make_shared<const shard_list>(std::move(made[i]));
+      shared_->take_addresses(*record, *old, replaced);
+    }
+  }
+  shared_->disposal.dispose(std::move(replaced));
 }
 
 }  // namespace troupe

@@ -3,18 +3,25 @@
 // The strategy makes variables and knows all of them, so that a checkpoint can save and restore them. It lives in the
 // chief's program; handles of it are cheap copies of one shared object.
 //
+// A variable exists until `remove` names it, not until its last handle goes: handles travel to other processes inside
+// closures, and a checkpoint holds what a program does not. Its shards on the servers go when it is removed, when a
+// restore has replaced them, and when making it failed half way.
+//
 // Semantics: semantics.md 1.6. Placement is round robin over the servers, one counter for all shards, as in the
 // reference; `placement::balanced_bytes` is ours.
 #pragma once
 
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/partitioner.hpp>
+#include <troupe/runtime/shard_construction.hpp>
 #include <troupe/runtime/variable.hpp>
 
 #include <map>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -24,13 +31,17 @@ struct strategy_options {
   partitioner shards;
   /// How long making one variable may take, with the time until its server has joined.
   duration creation_limit = std::chrono::seconds{60};
+  /// Contents that are on their way to the servers at the same time while variables are made; a shard that is larger,
+  /// with its slots, goes alone.
+  std::size_t window_bytes = std::size_t{256} << 20;
 };
 
-/// A shard to be made, with its optimizer's slots when it comes from a checkpoint.
-struct shard_content {
-  tensor initial;
-  std::map<std::string, tensor> slots;
-  std::int64_t step = 0;
+/// A variable whose shards are to be made anew.
+struct recreated_variable {
+  std::shared_ptr<variable_record> record;
+  std::int64_t shard_count = 1;
+  /// The content of some rows; of the whole, for a variable of rank 0.
+  std::function<shard_content(std::int64_t begin, std::int64_t rows)> part;
 };
 
 class parameter_server_strategy {
@@ -50,13 +61,20 @@ class parameter_server_strategy {
   /// above, and invalid_argument_error for a tensor of rank 0 that should be split.
   sharded_variable sharded(std::string name, const tensor& initial, const partitioner& shards = {});
 
-  /// All variables, by name.
-  const std::map<std::string, std::shared_ptr<variable_record>>& variables() const;
-  /// Makes the shards of a variable anew, on the servers that are there, and points all its handles to them; for
-  /// checkpoints. The record's name, dtype and shape stay.
-  void recreate(variable_record& record,
-                const std::function<shard_content(std::int64_t begin, std::int64_t rows)>& part,
-                std::int64_t shard_count);
+  /// Many variables, each a tensor on one server, in a few messages to each: 100,000 take about a second where one by
+  /// one they take half a minute. All are made, or none. Throws as above.
+  std::vector<tensor_variable> create_variables(std::vector<std::pair<std::string, tensor>> initial);
+
+  /// Deletes a variable and frees its name. What handles of it ask for afterwards fails with `not_found`.
+  /// @throws not_found_error for an unknown name.
+  void remove(const std::string& name);
+
+  /// All variables, by name, as they are now.
+  std::map<std::string, std::shared_ptr<variable_record>> variables() const;
+  /// Makes the shards of variables anew, on the servers that are there, then points all their handles to them, then
+  /// deletes the old ones; for checkpoints. Names, dtypes and shapes stay. When something fails, nothing has changed.
+  /// `window_bytes` as in the options. @throws unavailable_error when no server is there, or one is lost meanwhile.
+  void recreate(std::span<const recreated_variable> wanted, std::size_t window_bytes);
 
   int worker_count() const { return cluster_->worker_count(); }
   int server_count() const { return cluster_->server_count(); }
@@ -70,6 +88,9 @@ class parameter_server_strategy {
   struct shared;
 
   std::shared_ptr<variable_record> create(std::string name, const tensor& initial, std::int64_t shard_count);
+  void create(std::span<const recreated_variable> wanted);
+  void make_shards(std::span<const recreated_variable> wanted, const std::vector<bool>& usable,
+                   std::size_t window_bytes);
 
   troupe::cluster* cluster_;
   std::shared_ptr<shared> shared_;

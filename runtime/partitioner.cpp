@@ -57,12 +57,20 @@ std::vector<std::int64_t> split_rows(std::int64_t rows, std::int64_t shards) {
   return result;
 }
 
-int server_allocator::next(std::int64_t shard_bytes) {
+int server_allocator::next(std::int64_t shard_bytes, const std::vector<bool>& usable) {
+  const auto fits = [&](std::size_t server) { return usable.empty() || usable[server]; };
   auto chosen = turn_++ % bytes_.size();
+  while (!fits(chosen)) chosen = turn_++ % bytes_.size();
   if (policy_ == placement::balanced_bytes)
-    chosen = static_cast<std::size_t>(std::min_element(bytes_.begin(), bytes_.end()) - bytes_.begin());
+    for (std::size_t server = 0; server < bytes_.size(); ++server)
+      if (fits(server) && (bytes_[server] < bytes_[chosen] || (bytes_[server] == bytes_[chosen] && server < chosen)))
+        chosen = server;
   bytes_[chosen] += shard_bytes;
   return static_cast<int>(chosen);
+}
+
+void server_allocator::give_back(int server, std::int64_t shard_bytes) {
+  bytes_[static_cast<std::size_t>(server)] -= shard_bytes;
 }
 
 }  // namespace troupe

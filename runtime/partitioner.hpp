@@ -39,7 +39,10 @@ enum class placement : std::uint8_t {
 class server_allocator {
  public:
   server_allocator(placement policy, int servers) : policy_(policy), bytes_(static_cast<std::size_t>(servers), 0) {}
-  int next(std::int64_t shard_bytes);
+  /// Only servers that are usable, if it is given, which one must be.
+  int next(std::int64_t shard_bytes, const std::vector<bool>& usable = {});
+  /// A shard is gone.
+  void give_back(int server, std::int64_t shard_bytes);
 
  private:
   placement policy_;

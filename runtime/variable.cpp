@@ -56,6 +56,11 @@ std::vector<std::vector<std::size_t>> by_shard(const variable_record& record, co
 
 }  // namespace
 
+std::size_t variable_record::bytes_of_rows(std::int64_t rows) const {
+  const auto part = extents.rank() == 0 ? extents : extents.with_axis(0, rows);
+  return static_cast<std::size_t>(part.element_count()) * size_bytes(type);
+}
+
 void variable_base::save(output_archive& archive) const {
   archive(record().name, record().type, record().extents, *record().shards(), limit_);
 }
@@ -84,7 +89,8 @@ std::vector<std::string> variable_base::devices() const {
 planned_operation tensor_variable::plan_read() const {
   const auto shards = record().shards();
   planned_operation plan;
-  for (const auto& shard : *shards) plan.requests.push_back({shard.where, {.kind = operation_kind::read}});
+  for (const auto& shard : *shards)
+    plan.requests.push_back({shard.where, {.kind = operation_kind::read}, record().bytes_of_rows(shard.rows)});
   plan.combine = [](std::span<operation_outcome> outcomes) {
     if (outcomes.size() == 1) return outcomes.front().content;
     std::vector<tensor> parts;
@@ -112,7 +118,8 @@ planned_operation tensor_variable::plan_gather(std::span<const std::int64_t> row
     const auto& shard = (*shards)[s];
     shard_operation operation{.kind = operation_kind::gather_rows};
     for (const auto place : places[s]) operation.rows.push_back(rows[place] - shard.row_begin);
-    plan.requests.push_back({shard.where, std::move(operation)});
+    const auto answer_bytes = record().bytes_of_rows(static_cast<std::int64_t>(operation.rows.size()));
+    plan.requests.push_back({shard.where, std::move(operation), answer_bytes});
   }
   std::erase_if(places, [](const auto& one) { return one.empty(); });
   const auto extents = record().extents.with_axis(0, static_cast<std::int64_t>(rows.size()));

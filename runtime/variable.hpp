@@ -49,9 +49,16 @@ class variable_record {
   dtype type = dtype::float32;
   shape extents;
 
+  /// Of so many rows; of the whole, for a variable of rank 0.
+  std::size_t bytes_of_rows(std::int64_t rows) const;
+
   /// Any thread.
   std::shared_ptr<const shard_list> shards() const { return shards_.load(); }
-  void set_shards(shard_list shards) { shards_.store(std::make_shared<const shard_list>(std::move(shards))); }
+  void set_shards(shard_list shards) { replace_shards(std::move(shards)); }
+  /// Returns those before.
+  std::shared_ptr<const shard_list> replace_shards(shard_list shards) {
+    return shards_.exchange(std::make_shared<const shard_list>(std::move(shards)));
+  }
 
  private:
   std::atomic<std::shared_ptr<const shard_list>> shards_{std::make_shared<const shard_list>()};

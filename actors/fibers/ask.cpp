@@ -10,7 +10,7 @@
 
 #include <atomic>
 
-namespace troupe::detail {
+namespace troupe {
 
 namespace {
 
@@ -34,16 +34,18 @@ class answer_receiver final : public caf::monitorable_actor {
   std::atomic<bool> has_content_{false};
 };
 
+}  // namespace
+
 /// The receiver's life: the registry of actors that other nodes know must let it go.
-class open_question {
+class asked::receiver {
  public:
-  explicit open_question(caf::actor_system& system)
+  explicit receiver(caf::actor_system& system)
       : handle_(caf::make_actor<answer_receiver, caf::strong_actor_ptr>(system.next_actor_id(), system.node(), &system,
                                                                         config_)) {}
-  ~open_question() { receiver().cleanup(caf::exit_reason::normal, nullptr); }
-  open_question(const open_question&) = delete;
+  ~receiver() { actor().cleanup(caf::exit_reason::normal, nullptr); }
+  receiver(const receiver&) = delete;
 
-  answer_receiver& receiver() const { return *static_cast<answer_receiver*>(handle_->get()); }
+  answer_receiver& actor() const { return *static_cast<answer_receiver*>(handle_->get()); }
   const caf::strong_actor_ptr& handle() const { return handle_; }
 
  private:
@@ -51,24 +53,29 @@ class open_question {
   caf::strong_actor_ptr handle_;
 };
 
-}  // namespace
+asked::asked(caf::actor_system& system, const caf::strong_actor_ptr& to, caf::message question, duration limit,
+             std::string what)
+    : deadline_(later(current_time(), limit)), limit_(limit), what_(std::move(what)) {
+  if (!to) throw unavailable_error{fmt::format("{}: there is no such actor", what_)};
+  receiver_ = std::make_unique<receiver>(system);
+  to->enqueue(receiver_->handle(), caf::make_message_id(1), std::move(question), nullptr);
+}
 
-caf::message answer_of(caf::actor_system& system, const caf::strong_actor_ptr& to, caf::message question,
-                       duration limit, std::string_view what) {
-  if (!to) throw unavailable_error{fmt::format("{}: there is no such actor", what)};
-  const open_question open{system};
-  auto& receiver = open.receiver();
-  const auto deadline = later(current_time(), limit);
-  to->enqueue(open.handle(), caf::make_message_id(1), std::move(question), nullptr);
-  if (!receiver.arrived.wait_until(deadline))
-    throw deadline_exceeded_error{fmt::format("{}: no answer within {} ms", what, in_milliseconds(limit))};
-  auto answer = std::move(receiver.content);
-  if (answer.match_elements<caf::error>()) throw_status(status_of(answer.get_as<caf::error>(0), what));
+asked::~asked() = default;
+asked::asked(asked&&) noexcept = default;
+asked& asked::operator=(asked&&) noexcept = default;
+
+caf::message asked::wait() {
+  auto& here = receiver_->actor();
+  if (!here.arrived.wait_until(deadline_))
+    throw deadline_exceeded_error{fmt::format("{}: no answer within {} ms", what_, in_milliseconds(limit_))};
+  auto answer = std::move(here.content);
+  if (answer.match_elements<caf::error>()) throw_status(status_of(answer.get_as<caf::error>(0), what_));
   return answer;
 }
 
-void throw_unexpected_answer(std::string_view what) {
+void detail::throw_unexpected_answer(std::string_view what) {
   throw internal_error{fmt::format("{}: the answer is of another type than the question's interface says", what)};
 }
 
-}  // namespace troupe::detail
+}  // namespace troupe

@@ -17,17 +17,38 @@
 #include <caf/message_handler.hpp>
 #include <caf/response_type.hpp>
 
+#include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 namespace troupe {
 
+/// A question that has been sent and whose answer is waited for later, so that several can be open. Dropping it drops
+/// the answer.
+class asked {
+ public:
+  /// @throws unavailable_error for an empty handle.
+  asked(caf::actor_system& system, const caf::strong_actor_ptr& to, caf::message question, duration limit,
+        std::string what);
+  ~asked();
+  asked(asked&&) noexcept;
+  asked& operator=(asked&&) noexcept;
+
+  /// Once. @throws as `ask`.
+  caf::message wait();
+
+ private:
+  class receiver;
+  std::unique_ptr<receiver> receiver_;
+  time_point deadline_;
+  duration limit_;
+  std::string what_;
+};
+
 namespace detail {
 
-/// Sends the question and waits. @throws as `ask`.
-caf::message answer_of(caf::actor_system& system, const caf::strong_actor_ptr& to, caf::message question,
-                       duration limit, std::string_view what);
 [[noreturn]] void throw_unexpected_answer(std::string_view what);
 
 /// `on_value` as a handler of exactly its own parameter types.
@@ -38,6 +59,16 @@ auto exactly(OnValue& on_value, caf::detail::type_list<Answer...>) {
 
 }  // namespace detail
 
+/// Sends the question; `wait` gives the answer. As `ask` otherwise.
+template <class Handle, class... Ts>
+asked ask_ahead(caf::actor_system& system, const Handle& to, duration limit, std::string what, Ts&&... xs) {
+  using sent_types = caf::detail::type_list<typename caf::detail::implicit_conversions<std::decay_t<Ts>>::type...>;
+  static_assert(caf::response_type_unbox<caf::signatures_of_t<Handle>, sent_types>::valid,
+                "the receiver's interface has no such request");
+  return {system, caf::actor_cast<caf::strong_actor_ptr>(to), caf::make_message(std::forward<Ts>(xs)...), limit,
+          std::move(what)};
+}
+
 /// Calls `on_value` with the answer, before it returns. `what` names the request in errors ("asking who is in the
 /// cluster"). Any thread or fiber, but no handler of an event-based actor.
 /// @throws the answerer's error; deadline_exceeded_error when there is none within `limit`; unavailable_error for an
@@ -45,11 +76,7 @@ auto exactly(OnValue& on_value, caf::detail::type_list<Answer...>) {
 template <class Handle, class OnValue, class... Ts>
 void ask(caf::actor_system& system, const Handle& to, duration limit, std::string_view what, OnValue on_value,
          Ts&&... xs) {
-  using sent_types = caf::detail::type_list<typename caf::detail::implicit_conversions<std::decay_t<Ts>>::type...>;
-  static_assert(caf::response_type_unbox<caf::signatures_of_t<Handle>, sent_types>::valid,
-                "the receiver's interface has no such request");
-  auto answer = detail::answer_of(system, caf::actor_cast<caf::strong_actor_ptr>(to),
-                                  caf::make_message(std::forward<Ts>(xs)...), limit, what);
+  auto answer = ask_ahead(system, to, limit, std::string{what}, std::forward<Ts>(xs)...).wait();
   caf::message_handler handler{
       detail::exactly(on_value, typename caf::detail::get_callable_trait<OnValue>::arg_types{})};
   if (!handler(answer)) detail::throw_unexpected_answer(what);

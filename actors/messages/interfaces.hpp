@@ -104,9 +104,13 @@ using shard_actor = caf::typed_actor<
     // The numbers of a client and of its link. An error breaks the link; problems of operations are in their outcomes.
     caf::replies_to<operate_atom, client_id, link_number, wire<operation_batch>>::with<wire<outcome_batch>>>;
 
-/// Holds variables; see parameter_server.hpp.
-using parameter_server_actor = caf::typed_actor<caf::replies_to<create_atom, wire<shard_order>>::with<std::uint64_t>,
-                                                caf::replies_to<find_atom, std::uint64_t>::with<shard_actor>>;
+/// Holds variables; see parameter_server.hpp. What concerns shards begins with the incarnation of the server that it is
+/// meant for: another one refuses it (M-2).
+using parameter_server_actor =
+    caf::typed_actor<caf::replies_to<create_atom, std::uint64_t, wire<shard_orders>>::with<caf::ok_atom>,
+                     caf::replies_to<release_atom, std::uint64_t, wire<shard_numbers>>::with<caf::ok_atom>,
+                     caf::replies_to<find_atom, std::uint64_t, std::uint64_t>::with<shard_actor>,
+                     caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>>;
 
 /// Who is in, with epochs; see membership.hpp.
 using membership_actor =

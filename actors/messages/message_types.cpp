@@ -33,7 +33,8 @@ void add_troupe_types(caf::actor_system_config& config) {
   add_type<wire<run_outcomes>>(config, "troupe.run_outcomes");
   add_type<wire<session_terms>>(config, "troupe.session_terms");
   add_type<wire<closure_order>>(config, "troupe.closure_order");
-  add_type<wire<shard_order>>(config, "troupe.shard_order");
+  add_type<wire<shard_orders>>(config, "troupe.shard_orders");
+  add_type<wire<shard_numbers>>(config, "troupe.shard_numbers");
   add_type<wire<operation_batch>>(config, "troupe.operation_batch");
   add_type<wire<outcome_batch>>(config, "troupe.outcome_batch");
   add_type<wire<identity>>(config, "troupe.identity");

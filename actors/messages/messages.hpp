@@ -84,13 +84,22 @@ struct shard_address {
   auto operator<=>(const shard_address&) const = default;
 };
 
-/// Creates a shard. `slots` are optimizer slots by name, when it is restored.
+/// Creates a shard, or replaces the one of that number, which the chief chooses and uses once. `slots` are optimizer
+/// slots by name, when it is restored.
 struct shard_order {
+  std::uint64_t shard = 0;
   std::string name;
   tensor initial;
   std::map<std::string, tensor> slots;
   std::int64_t step = 0;
 };
+
+struct shard_orders {
+  std::vector<shard_order> orders;
+};
+
+/// Shards of one server, by their numbers.
+using shard_numbers = std::vector<std::uint64_t>;
 
 enum class operation_kind : std::uint8_t {
   read,
@@ -104,6 +113,7 @@ enum class operation_kind : std::uint8_t {
   apply_gradient,
   call,
   snapshot,
+  describe,
 };
 
 /// One operation on a shard. `sequence` numbers the operations of a client, so that a repetition is recognised (V-1,
@@ -122,13 +132,17 @@ struct shard_operation {
 using client_id = std::uint64_t;
 using link_number = std::uint64_t;
 
-/// `first_open`: the client sends nothing again that has a number below it.
+/// `first_open`: the client sends nothing again that has a number below it. `incarnation` and `shard`: whom it is meant
+/// for (M-2).
 struct operation_batch {
   std::uint64_t first_open = 0;
+  std::uint64_t incarnation = 0;
+  std::uint64_t shard = 0;
   std::vector<shard_operation> operations;
 };
 
-/// `content`: what was read, or nothing. `slots` and `step`: only of a snapshot.
+/// `content`: what was read, or nothing. `slots` and `step`: only of a snapshot, and of a description, whose slots are
+/// empty tensors of the right dtype.
 struct operation_outcome {
   status ended;
   tensor content;
@@ -136,7 +150,9 @@ struct operation_outcome {
   std::int64_t step = 0;
 };
 
+/// `unreadable`: the batch could not be read, and would not be if it came again; none of its operations was applied.
 struct outcome_batch {
+  status unreadable;
   std::vector<operation_outcome> outcomes;
 };
 

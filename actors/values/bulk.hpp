@@ -43,8 +43,14 @@ class bulk_transport {
   static std::shared_ptr<bulk_transport> current();
   static void install(std::shared_ptr<bulk_transport> transport);
 
-  /// How long an offer waits for its receiver.
+  /// How long an offer waits for its receiver; besides, the time that all data of its message may take.
   static constexpr duration offer_lifetime = std::chrono::seconds{60};
+  /// Data that travel more slowly than this come too late.
+  static constexpr std::uint64_t bytes_per_second_min = std::uint64_t{4} << 20;
+  /// How long so much may take.
+  static constexpr duration transfer_time(std::uint64_t bytes) {
+    return std::chrono::seconds{bytes / bytes_per_second_min};
+  }
 };
 
 }  // namespace troupe

@@ -44,7 +44,8 @@ void inbox_lane::push(std::shared_ptr<wire_arrival> arrival, hand_over given) {
   waiting_.push_back({arrival, size_bytes, std::move(given)});
   waiting_bytes_ += size_bytes;
   if (is_there(arrival)) return deliver();
-  fetch_attachments(std::move(arrival), limits_.bulk_limit, make_notifier(self_, [lane = weak_from_this()] {
+  const auto limit = limits_.bulk_limit + bulk_transport::transfer_time(size_bytes);
+  fetch_attachments(std::move(arrival), limit, make_notifier(self_, [lane = weak_from_this()] {
                       if (const auto here = lane.lock()) here->deliver();
                     }));
 }

@@ -9,7 +9,7 @@
 namespace troupe {
 
 struct inbox_limits {
-  /// How long the bulk data of one message may take to arrive.
+  /// How long the bulk data of one message may take to arrive, beyond `bulk_transport::transfer_time` of their size.
   duration bulk_limit = std::chrono::seconds{60};
   /// What may wait in one lane: messages, and bytes of their bulk data.
   std::size_t messages_max = std::size_t{1} << 16;

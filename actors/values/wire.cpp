@@ -13,13 +13,13 @@ enum class attachment_kind : std::uint8_t { inline_bytes, ticket };
 
 constexpr std::uint32_t attachments_max = 1 << 16;
 
-caf::error save_attachment(caf::serializer& sink, const buffer& content) {
+caf::error save_attachment(caf::serializer& sink, const buffer& content, duration lifetime) {
   auto size_bytes = static_cast<std::uint64_t>(content.size_bytes());
   if (auto failed = sink(size_bytes)) return failed;
   auto kind = static_cast<std::uint8_t>(attachment_kind::inline_bytes);
   if (const auto transport = bulk_transport::current()) {
     kind = static_cast<std::uint8_t>(attachment_kind::ticket);
-    auto ticket = transport->offer(content, bulk_transport::offer_lifetime);
+    auto ticket = transport->offer(content, lifetime);
     return sink(kind, ticket.endpoint, ticket.number);
   }
   if (auto failed = sink(kind)) return failed;
@@ -77,8 +77,10 @@ caf::error save_frame(caf::serializer& sink, const encoded& content) {
   if (auto failed = sink.apply_raw(size_bytes, const_cast<std::byte*>(content.bytes.data()))) return failed;
   auto attachments = static_cast<std::uint32_t>(content.attachments.size());
   if (auto failed = sink(attachments)) return failed;
+  const auto bulk_bytes = content.size_bytes() - content.bytes.size();
+  const auto lifetime = bulk_transport::offer_lifetime + bulk_transport::transfer_time(bulk_bytes);
   for (const auto& attachment : content.attachments)
-    if (auto failed = save_attachment(sink, attachment)) return failed;
+    if (auto failed = save_attachment(sink, attachment, lifetime)) return failed;
   return {};
 }
 
@@ -88,6 +90,13 @@ void check_message_size(const encoded& content) {
         fmt::format("a message of {} bytes is over the limit of {}; pass large data as tensors, which travel beside "
                     "the messages",
                     content.bytes.size(), message_bytes_max)};
+  if (content.attachments.empty() || bulk_transport::current()) return;
+  // A larger frame breaks the link (basp_guard.hpp); from 4 GiB on CAF cuts it without a word.
+  if (content.size_bytes() > inline_bytes_max)
+    throw resource_exhausted_error{
+        fmt::format("a message of {} bytes is over the limit of {} of a process without a bulk transport; install one "
+                    "(troupe::tcp_bulk), or send less at once",
+                    content.size_bytes(), inline_bytes_max)};
 }
 
 }  // namespace

@@ -40,6 +40,10 @@ namespace troupe {
 /// Bytes of one message outside of its bulk data; more is an error that advises tensors.
 inline constexpr std::size_t message_bytes_max = std::size_t{64} << 20;
 
+/// Bytes of one message with its tensors where there is no bulk transport: those travel inside CAF's frame then, and a
+/// member takes no frame of 512 MiB or more.
+inline constexpr std::size_t inline_bytes_max = std::size_t{448} << 20;
+
 /// What arrived from another process, before it is decoded.
 struct wire_arrival {
   encoded content;
@@ -108,7 +112,7 @@ class wire : public untyped_wire {
   }
 
   /// Encodes now, in the caller's thread, for a receiver in another process. Throws what the codec throws and
-  /// `resource_exhausted_error` over `message_bytes_max`.
+  /// `resource_exhausted_error` over `message_bytes_max` or `inline_bytes_max`.
   void seal() { untyped_wire::seal(codec); }
 
   /// Decodes what arrived, once its attachments are there. Not ok: the message is BROKEN.

@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/values/codec.hpp>
 #include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 
@@ -13,7 +14,8 @@ namespace troupe {
 namespace {
 
 bool changes(operation_kind kind) {
-  return kind != operation_kind::read && kind != operation_kind::gather_rows && kind != operation_kind::snapshot;
+  return kind != operation_kind::read && kind != operation_kind::gather_rows && kind != operation_kind::snapshot &&
+         kind != operation_kind::describe;
 }
 
 const status link_over{status_code::aborted, "the client has a newer link to this variable, or this one is broken"};
@@ -33,8 +35,11 @@ void check_fits(const tensor& operand, const tensor& content) {
 
 // --- shard ----------------------------------------------------------------------------------------------------------
 
-shard_actor::behavior_type shard_state::make_behavior(shard_order order, parameter_server_options options) {
+shard_actor::behavior_type shard_state::make_behavior(shard_order order, std::uint64_t incarnation,
+                                                      parameter_server_options options) {
   options_ = options;
+  incarnation_ = incarnation;
+  number_ = order.shard;
   variable_ = std::move(order.name);
   content_ = std::move(order.initial);
   slots_ = std::move(order.slots);
@@ -43,8 +48,9 @@ shard_actor::behavior_type shard_state::make_behavior(shard_order order, paramet
   return {
       [this](operate_atom, client_id client, link_number link,
              wire<operation_batch>& message) -> caf::result<wire<outcome_batch>> {
-        auto promise = self_->make_response_promise<answer_promise>();
+        // Before the promise, which takes the sender away.
         const auto remote = self_->current_sender() != nullptr && self_->current_sender()->node() != self_->node();
+        auto promise = self_->make_response_promise<answer_promise>();
         take({client, link}, remote, message, promise);
         return promise;
       },
@@ -66,10 +72,16 @@ void shard_state::take(const lane& from, bool remote, wire<operation_batch>& mes
   }
   // A batch that is refused is never applied, so it is not fetched either.
   if (link < known.link) return refuse(promise, link_over);
+  if (!message.waits_for_bulk())
+    if (const auto problem = message.open(); !problem.ok())
+      return answer(promise, remote,
+                    {.unreadable = problem.wrap(fmt::format("variable \"{}\"", variable_)), .outcomes = {}});
   inbox_->take(from, message,
                [this, from, remote, promise](wire<operation_batch>& arrived, const status& problem) mutable {
                  auto& sender = clients_[from.first];
                  if (from.second < sender.link) return refuse(promise, link_over);
+                 if (problem.ok() && (arrived->incarnation != incarnation_ || arrived->shard != number_))
+                   return refuse(promise, {status_code::aborted, "a message for another shard arrived at this one"});
                  if (problem.ok()) return answer(promise, remote, perform(sender, *arrived));
                  // What comes after it on this link must not overtake it.
                  sender.link = from.second + 1;
@@ -77,12 +89,13 @@ void shard_state::take(const lane& from, bool remote, wire<operation_batch>& mes
                });
 }
 
-/// What is read may be over a limit: then each operation says so, and changes that were applied stay acknowledged.
-void shard_state::answer(answer_promise promise, bool remote, outcome_batch outcomes) {
+void shard_state::answer(answer_promise promise, bool remote, outcome_batch outcomes) const {
+  if (remote) keep_within_limit(outcomes);
   wire<outcome_batch> message{std::move(outcomes)};
   try {
     if (remote) message.seal();
   } catch (...) {
+    // Changes that were applied stay acknowledged.
     const auto failed = status_of(std::current_exception()).wrap("what was read could not be sent");
     auto reduced = message.take();
     for (auto& outcome : reduced.outcomes)
@@ -90,6 +103,28 @@ void shard_state::answer(answer_promise promise, bool remote, outcome_batch outc
     message = std::move(reduced);
   }
   promise.deliver(std::move(message));
+}
+
+/// An outcome that does not fit beside those before it becomes an error of its own. The clients of this library ask for
+/// large contents one by one, so there it is a single one that is over the limit.
+void shard_state::keep_within_limit(outcome_batch& answer) const {
+  const auto limit = value_bytes_max();
+  constexpr std::size_t overhead = 1024;  // of one outcome, more than it takes
+  auto left = limit;
+  for (auto& outcome : answer.outcomes) {
+    auto size_bytes = outcome.content.size_bytes() + overhead;
+    for (const auto& [slot, content] : outcome.slots) size_bytes += content.size_bytes() + slot.size() + overhead;
+    if (outcome.content.size_bytes() == 0 || size_bytes <= left) {
+      left -= std::min(left, size_bytes);
+      continue;
+    }
+    outcome = {
+        .ended = {status_code::resource_exhausted,
+                  fmt::format("what is read of variable \"{}\" takes {} bytes, and of the {} that one answer may "
+                              "have {} are left; split the variable into shards, read fewer rows at once, or "
+                              "raise the limit with troupe::set_value_bytes_max in every process",
+                              variable_, size_bytes, limit, left)}};
+  }
 }
 
 outcome_batch shard_state::perform(client_record& client, const operation_batch& batch) {
@@ -158,6 +193,11 @@ void shard_state::apply(const shard_operation& operation, operation_outcome& out
       outcome.slots = slots_;
       outcome.step = step_;
       return;
+    case operation_kind::describe:
+      for (const auto& [slot, content] : slots_)
+        outcome.slots.emplace(slot, tensor::uninitialised(content.get_dtype(), shape{0}));
+      outcome.step = step_;
+      return;
   }
   throw invalid_argument_error{fmt::format("operation {} is unknown", static_cast<int>(operation.kind))};
 }
@@ -174,46 +214,89 @@ void shard_state::call(const shard_operation& operation) {
 
 // --- server ---------------------------------------------------------------------------------------------------------
 
-parameter_server_actor::behavior_type parameter_server_state::make_behavior(parameter_server_options options) {
+template <class T>
+caf::result<caf::ok_atom> parameter_server_state::change_shards(std::uint64_t incarnation, wire<T>& message,
+                                                                status (parameter_server_state::*change)(T)) {
+  if (incarnation != incarnation_) return make_error(meant_for_another());
+  auto promise = self_->make_response_promise<changed_promise>();
+  inbox_->take(0, message, [this, promise, change](wire<T>& arrived, const status& problem) mutable {
+    const auto ended = problem.ok() ? (this->*change)(arrived.take()) : problem;
+    if (ended.ok())
+      promise.deliver(caf::ok_atom_v);
+    else
+      promise.deliver(make_error(ended));
+  });
+  return promise;
+}
+
+parameter_server_actor::behavior_type parameter_server_state::make_behavior(std::uint64_t incarnation,
+                                                                            parameter_server_options options) {
+  incarnation_ = incarnation;
   options_ = options;
-  // Shards are linked: one that fails ends its server, since whoever uses it must hear of that.
+  inbox_.emplace(self_, options_.inbox);
   return {
-      [this](create_atom, wire<shard_order>& message) -> caf::result<std::uint64_t> {
-        auto promise = self_->make_response_promise<caf::typed_response_promise<std::uint64_t>>();
-        // No order: nothing names a shard before its creation is answered.
-        when_local(self_, message, options_.inbox.bulk_limit,
-                   [this, promise](wire<shard_order>& arrived, const status& problem) mutable {
-                     const auto made = problem.ok() ? create(arrived.take()) : problem;
-                     if (made.ok())
-                       promise.deliver(static_cast<std::uint64_t>(shards_.size()));
-                     else
-                       promise.deliver(make_error(made));
-                   });
-        return promise;
+      [this](create_atom, std::uint64_t meant, wire<shard_orders>& message) {
+        return change_shards(meant, message, &parameter_server_state::create);
       },
-      [this](find_atom, std::uint64_t number) -> caf::result<shard_actor> {
-        if (number == 0 || number > shards_.size())
-          return make_error(status{status_code::not_found, fmt::format("there is no shard {} here", number)});
-        return shards_[number - 1];
+      [this](release_atom, std::uint64_t meant, wire<shard_numbers>& message) {
+        return change_shards(meant, message, &parameter_server_state::release);
       },
+      [this](find_atom, std::uint64_t meant, std::uint64_t number) -> caf::result<shard_actor> {
+        if (meant != incarnation_) return make_error(meant_for_another());
+        const auto found = shards_.find(number);
+        if (found != shards_.end()) return found->second;
+        return make_error(status{status_code::not_found,
+                                 fmt::format("there is no shard {} here: its variable was removed, or was restored "
+                                             "after this handle of it was sent",
+                                             number)});
+      },
+      [](alive_atom, std::uint64_t number) { return number; },
   };
 }
 
-status parameter_server_state::create(shard_order order) {
-  if (shards_.size() >= options_.shards_max)
+status parameter_server_state::create(shard_orders orders) {
+  const auto added =
+      static_cast<std::size_t>(std::count_if(orders.orders.begin(), orders.orders.end(),
+                                             [this](const auto& order) { return !shards_.contains(order.shard); }));
+  if (added > options_.shards_max - std::min(shards_.size(), options_.shards_max))
     return {status_code::resource_exhausted,
-            fmt::format("this server holds {} shards of variables, its limit", shards_.size())};
-  shards_.push_back(self_->spawn<caf::linked>(shard, std::move(order), options_));
+            fmt::format("this server holds {} shards of variables, and {} more are over its limit of {} "
+                        "(parameter_server_options::shards_max)",
+                        shards_.size(), added, options_.shards_max)};
+  for (auto& order : orders.orders) {
+    const auto number = order.shard;
+    end_shard(number);
+    // Linked: one that fails ends its server, since whoever uses it must hear of that.
+    shards_.insert_or_assign(number, self_->spawn<caf::linked>(shard, std::move(order), incarnation_, options_));
+  }
   return {};
 }
 
-parameter_server_actor::behavior_type parameter_server(parameter_server_state::pointer self,
-                                                       parameter_server_options options) {
-  return self->state.make_behavior(options);
+status parameter_server_state::release(shard_numbers shards) {
+  for (const auto number : shards) end_shard(number);
+  return {};
 }
 
-shard_actor::behavior_type shard(shard_state::pointer self, shard_order order, parameter_server_options options) {
-  return self->state.make_behavior(std::move(order), options);
+void parameter_server_state::end_shard(std::uint64_t number) {
+  const auto ended = shards_.extract(number);
+  if (!ended) return;
+  self_->unlink_from(ended.mapped());
+  self_->send_exit(ended.mapped(), caf::exit_reason::user_shutdown);
+}
+
+status parameter_server_state::meant_for_another() const {
+  return {status_code::aborted,
+          "a message for another life of this parameter server, or for another server, came here"};
+}
+
+parameter_server_actor::behavior_type parameter_server(parameter_server_state::pointer self, std::uint64_t incarnation,
+                                                       parameter_server_options options) {
+  return self->state.make_behavior(incarnation, options);
+}
+
+shard_actor::behavior_type shard(shard_state::pointer self, shard_order order, std::uint64_t incarnation,
+                                 parameter_server_options options) {
+  return self->state.make_behavior(std::move(order), incarnation, options);
 }
 
 }  // namespace troupe

@@ -1,8 +1,11 @@
 // A parameter server: holds shards of variables, one actor each, so that many cores serve.
 //
-// The server only creates shards and knows them by number; operations go to the shards directly. A shard applies its
-// operations one after the other, each client's in the order of their submission and none twice: its half of V-1, which
-// is written down in variable_client.hpp.
+// The server only creates and deletes shards, in the order in which it is asked to, and knows them by number;
+// operations go to the shards directly. A shard applies its operations one after the other, each client's in the order
+// of their submission and none twice: its half of V-1, which is written down in variable_client.hpp.
+//
+// M-2: what is meant for another incarnation, or another shard, is refused: an address, a number and even an actor's id
+// can lead elsewhere after a restart.
 //
 // Reading shares the shard's buffer and copies nothing; the next write copies if a reader still holds it.
 //
@@ -25,7 +28,6 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 namespace troupe {
 
@@ -36,7 +38,8 @@ class shard_state {
 
   explicit shard_state(pointer self) : self_(self) {}
   ~shard_state();
-  shard_actor::behavior_type make_behavior(shard_order order, parameter_server_options options);
+  shard_actor::behavior_type make_behavior(shard_order order, std::uint64_t incarnation,
+                                           parameter_server_options options);
 
  private:
   /// A change has no outcome but how it ended.
@@ -54,7 +57,8 @@ class shard_state {
   using answer_promise = caf::typed_response_promise<wire<outcome_batch>>;
 
   void take(const lane& from, bool remote, wire<operation_batch>& message, const answer_promise& promise);
-  static void answer(answer_promise promise, bool remote, outcome_batch outcomes);
+  void answer(answer_promise promise, bool remote, outcome_batch outcomes) const;
+  void keep_within_limit(outcome_batch& answer) const;
   outcome_batch perform(client_record& client, const operation_batch& batch);
   operation_outcome perform_once(client_record& client, const shard_operation& operation);
   operation_outcome perform(const shard_operation& operation);
@@ -63,6 +67,8 @@ class shard_state {
 
   pointer self_;
   parameter_server_options options_;
+  std::uint64_t incarnation_ = 0;
+  std::uint64_t number_ = 0;
   std::string variable_;
   tensor content_;
   std::map<std::string, tensor> slots_;
@@ -77,19 +83,33 @@ class parameter_server_state {
   using pointer = parameter_server_actor::stateful_pointer<parameter_server_state>;
 
   explicit parameter_server_state(pointer self) : self_(self) {}
-  parameter_server_actor::behavior_type make_behavior(parameter_server_options options);
+  parameter_server_actor::behavior_type make_behavior(std::uint64_t incarnation, parameter_server_options options);
 
  private:
-  status create(shard_order order);
+  using changed_promise = caf::typed_response_promise<caf::ok_atom>;
+
+  /// Calls `change` with the content in the order of the messages, and answers how it ended.
+  template <class T>
+  caf::result<caf::ok_atom> change_shards(std::uint64_t incarnation, wire<T>& message,
+                                          status (parameter_server_state::*change)(T));
+  status create(shard_orders orders);
+  status release(shard_numbers shards);
+  void end_shard(std::uint64_t number);
+  status meant_for_another() const;
 
   pointer self_;
+  std::uint64_t incarnation_ = 0;
   parameter_server_options options_;
-  std::vector<shard_actor> shards_;
+  std::unordered_map<std::uint64_t, shard_actor> shards_;
+  /// One lane: a deletion must not overtake the creation before it.
+  std::optional<inbox<int>> inbox_;
 };
 
-shard_actor::behavior_type shard(shard_state::pointer self, shard_order order, parameter_server_options options);
+shard_actor::behavior_type shard(shard_state::pointer self, shard_order order, std::uint64_t incarnation,
+                                 parameter_server_options options);
 
-parameter_server_actor::behavior_type parameter_server(parameter_server_state::pointer self,
+/// `incarnation`: of the process.
+parameter_server_actor::behavior_type parameter_server(parameter_server_state::pointer self, std::uint64_t incarnation,
                                                        parameter_server_options options);
 
 }  // namespace troupe

@@ -1,3 +1,4 @@
+#include <troupe/actors/values/codec.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -54,6 +55,7 @@ variable_client::~variable_client() {
 
 void variable_client::submit(const std::shared_ptr<operation_group>& group) {
   if (group->requests.empty()) return group->done();
+  group->ends = later(clock_.now(), group->limit);
   group->deadline = clock_.after(group->limit, [this, group] {
     for (std::size_t i = 0; i < group->requests.size(); ++i)
       if (!group->ended[i]) finish({group, i, 0}, {.ended = too_late(*group, group->requests[i].where)});
@@ -110,36 +112,91 @@ void variable_client::send(int index, std::uint64_t id) {
   if (shard.at == link_state::idle) enter(server, id, link_state::connecting);
 }
 
-void variable_client::send(const server_link& server, std::uint64_t id, shard_link& shard) {
+namespace {
+
+/// What a request takes of a message and of its answer, but for a few bytes.
+std::size_t bytes_of(const shard_request& request) {
+  const auto& operation = request.operation;
+  const auto arguments = operation.arguments.empty() ? 0 : operation.arguments.encoded_size_hint();
+  return std::max(operation.operand.size_bytes() + operation.rows.size() * sizeof(std::int64_t) + arguments,
+                  request.answer_bytes);
+}
+
+}  // namespace
+
+void variable_client::send(server_link& server, std::uint64_t id, shard_link& shard) {
   std::erase_if(shard.unsent, [](const entry& open) { return open.group->ended[open.index]; });
-  if (shard.unsent.empty()) return;
-  const auto& first = shard.sent.empty() ? shard.unsent.front() : shard.sent.begin()->second.front();
-  operation_batch batch{.first_open = first.sequence, .operations = {}};
-  batch.operations.reserve(shard.unsent.size());
-  for (const auto& open : shard.unsent) batch.operations.push_back(open.group->requests[open.index].operation);
+  auto rest = std::exchange(shard.unsent, {});
+  // Half: what is added to the contents must fit, too.
+  const auto bytes_max = std::min(options_.batch_bytes_max, value_bytes_max() / 2);
+  for (auto first = rest.begin(); first != rest.end();) {
+    auto size_bytes = bytes_of(first->group->requests[first->index]);
+    auto last = std::next(first);
+    for (; last != rest.end(); ++last) {
+      size_bytes += bytes_of(last->group->requests[last->index]);
+      if (size_bytes > bytes_max) break;
+    }
+    if (first == rest.begin() && last == rest.end()) return send_batch(server, id, shard, std::move(rest));
+    send_batch(server, id, shard, {std::make_move_iterator(first), std::make_move_iterator(last)});
+    first = last;
+  }
+}
+
+void variable_client::send_batch(server_link& server, std::uint64_t id, shard_link& shard, std::vector<entry> entries) {
+  const auto& first = shard.sent.empty() ? entries.front() : shard.sent.begin()->second.front();
+  operation_batch batch{
+      .first_open = first.sequence, .incarnation = server.record.incarnation, .shard = id, .operations = {}};
+  batch.operations.reserve(entries.size());
+  for (const auto& open : entries) batch.operations.push_back(open.group->requests[open.index].operation);
   wire<operation_batch> message{std::move(batch)};
+  const auto remote = shard.handle.node() != self_->node();
   try {
-    if (shard.handle.node() != self_->node()) message.seal();
+    if (remote) message.seal();
   } catch (...) {
-    const auto failed = status_of(std::current_exception());
-    for (const auto& open : std::exchange(shard.unsent, {})) finish(open, {.ended = failed});
+    if (entries.size() == 1) return finish(entries.front(), {.ended = status_of(std::current_exception())});
+    // The fault of one is not that of the others.
+    for (auto& open : entries) send_batch(server, id, shard, {std::move(open)});
     return;
   }
   const auto number = ++last_batch_;
-  shard.sent.emplace(number, std::exchange(shard.unsent, {}));
+  const auto limit = std::max(options_.operation_limit * 2, time_left(entries));
+  shard.sent.emplace(number, std::move(entries));
   const auto index = server.record.task.index;
   const shard_key key{index, id, shard.number};
   requests_.ask(
-      shard.handle, options_.operation_limit * 2, fmt::format("a variable operation on /job:ps/task:{}", index),
-      [this, key, number](wire<outcome_batch>& answer) {
-        // No order: it is the only answer to its batch.
-        when_local(self_, answer, options_.operation_limit,
-                   [this, key, number](wire<outcome_batch>& arrived, const status& problem) {
-                     problem.ok() ? acknowledge(key, number, arrived.take()) : break_off(key, problem);
-                   });
-      },
+      shard.handle, limit, fmt::format("a variable operation on /job:ps/task:{}", index),
+      [this, key, number](wire<outcome_batch>& answer) { take_answer(key, number, answer); },
       [this, key](const status& why) { break_off(key, why); }, operate_atom_v, client_, link_number{key.number},
       std::move(message));
+  if (remote && !server.watched) watch(server, options_.ping_after);
+}
+
+/// Until the last of them is over its deadline.
+duration variable_client::time_left(const std::vector<entry>& entries) const {
+  time_point last{};
+  for (const auto& open : entries)
+    if (!open.group->ended[open.index]) last = std::max(last, open.group->ends);
+  return std::clamp<duration>(last - clock_.now(), duration::zero(), std::chrono::hours{24});
+}
+
+void variable_client::take_answer(const shard_key& key, std::uint64_t batch, wire<outcome_batch>& answer) {
+  auto* const shard = in_state(key);
+  if (shard == nullptr) return;
+  auto& server = servers_.at(key.server);
+  server.heard = clock_.now();
+  const auto sent = shard->sent.find(batch);
+  if (sent == shard->sent.end()) return;
+  if (!answer.waits_for_bulk()) {
+    const auto problem = answer.open();
+    return acknowledge(key, batch, problem.ok() ? answer.take() : outcome_batch{.unreadable = problem, .outcomes = {}});
+  }
+  const auto limit = time_left(sent->second);
+  // Nobody waits for what it holds.
+  if (limit <= duration::zero()) return acknowledge(key, batch, {});
+  // No order: it is the only answer to its batch.
+  when_local(self_, answer, limit, [this, key, batch](wire<outcome_batch>& arrived, const status& problem) {
+    problem.ok() ? acknowledge(key, batch, arrived.take()) : break_off(key, problem);
+  });
 }
 
 void variable_client::acknowledge(const shard_key& key, std::uint64_t batch, outcome_batch answer) {
@@ -151,11 +208,47 @@ void variable_client::acknowledge(const shard_key& key, std::uint64_t batch, out
   std::optional<fiber_host::turn> together;
   if (fibers_ != nullptr) together.emplace(*fibers_);
   const auto& entries = sent.mapped();
+  const auto otherwise = answer.unreadable.ok()
+                             ? status{status_code::internal, "a shard answered fewer operations than it was asked"}
+                             : answer.unreadable;
   for (std::size_t i = 0; i < entries.size(); ++i)
-    if (i < answer.outcomes.size())
-      finish(entries[i], std::move(answer.outcomes[i]));
-    else
-      finish(entries[i], {.ended = {status_code::internal, "a shard answered fewer operations than it was asked"}});
+    finish(entries[i],
+           i < answer.outcomes.size() ? std::move(answer.outcomes[i]) : operation_outcome{.ended = otherwise});
+}
+
+// A link can be dead without anybody noticing: a firewall or a switch drops its packets, and TCP goes on trying for a
+// quarter of an hour. Whoever waits for an answer asks the server whether it is there at all.
+
+void variable_client::watch(server_link& server, duration until) {
+  server.watched = true;
+  clock_.after(until, [this, index = server.record.task.index, number = server.number] { look_after(index, number); });
+}
+
+void variable_client::look_after(int index, link_number number) {
+  auto* const server = in_state(index, number);
+  if (server == nullptr) return;
+  server->watched = false;
+  const auto waits = std::any_of(server->shards.begin(), server->shards.end(),
+                                 [](const auto& shard) { return !shard.second.sent.empty(); });
+  if (!waits) return;
+  const auto silent = clock_.now() - server->heard;
+  if (silent < options_.ping_after) return watch(*server, options_.ping_after - silent);
+  server->watched = true;
+  requests_.ask(
+      server->handle, options_.ping_limit, "asking whether " + to_string(server->record.task) + " is there",
+      [this, index, number](std::uint64_t) {
+        auto* const there = in_state(index, number);
+        if (there == nullptr) return;
+        there->heard = clock_.now();
+        watch(*there, options_.ping_after);
+      },
+      [this, index, number](const status& why) {
+        auto* const silent_one = in_state(index, number);
+        if (silent_one == nullptr) return;
+        silent_one->problem = why;
+        enter(*silent_one, link_state::pausing);
+      },
+      alive_atom_v, std::uint64_t{0});
 }
 
 /// Puts what was sent and not acknowledged back, in order, before what is new.
@@ -190,11 +283,13 @@ void variable_client::enter(server_link& server, link_state next) {
   }
   server.at = next;
   server.number = ++last_state_;
+  server.watched = false;
   const auto index = server.record.task.index;
   if (next == link_state::connecting) {
     dial(server);
   } else if (next == link_state::ready) {
     server.problem = {};
+    server.heard = clock_.now();
     self_->monitor(server.handle);
     for (const auto& [id, shard] : server.shards) send(index, id);
   } else if (next == link_state::pausing) {
@@ -207,6 +302,8 @@ void variable_client::enter(server_link& server, link_state next) {
 void variable_client::enter(server_link& server, std::uint64_t id, link_state next) {
   auto& shard = server.shards.at(id);
   if (shard.at == link_state::ready) {
+    self_->demonitor(shard.handle.address());
+    shards_.erase(shard.handle.address());
     shard.handle = nullptr;
     take_back(shard);
   }
@@ -215,6 +312,8 @@ void variable_client::enter(server_link& server, std::uint64_t id, link_state ne
   if (next == link_state::connecting) {
     find(server, id);
   } else if (next == link_state::ready) {
+    self_->monitor(shard.handle);
+    shards_.insert_or_assign(shard.handle.address(), shard_key{server.record.task.index, id, shard.number});
     send(server, id, shard);
   } else if (next == link_state::pausing) {
     clock_.after(options_.dial_retry, [this, key = shard_key{server.record.task.index, id, shard.number}] {
@@ -277,8 +376,9 @@ void variable_client::find(const server_link& server, std::uint64_t id) {
         }
         enter(asked, key.shard, link_state::idle);
         fail(*shard, why);
+        if (shard->unsent.empty()) asked.shards.erase(key.shard);
       },
-      find_atom_v, id);
+      find_atom_v, std::uint64_t{server.record.incarnation}, id);
 }
 
 bool variable_client::down(const caf::actor_addr& who, const status& why) {
@@ -289,7 +389,12 @@ bool variable_client::down(const caf::actor_addr& who, const status& why) {
     enter(server, link_state::pausing);
     return true;
   }
-  return false;
+  const auto shard = shards_.find(who);
+  if (shard == shards_.end()) return false;
+  const auto key = shard->second;
+  requests_.lost(who, why);
+  break_off(key, why);
+  return true;
 }
 
 void variable_client::take_view(const cluster_view& view) {

@@ -1,7 +1,8 @@
 // One actor's way to the variables on all servers.
 //
 // Operations that an actor's fibers start in one turn leave together: one message per shard and turn, so that many
-// small operations cost few messages. Each group of operations ends as a whole: all outcomes, or its deadline.
+// small operations cost few messages; several if they, or what they read, are large (`batch_bytes_max`). Each group of
+// operations ends as a whole: all outcomes, or its deadline.
 //
 // There is a link to each server, and over it one to each shard in use. Both are the same machine:
 //
@@ -18,8 +19,8 @@
 //     CONNECTING       dials the process, asks for its server    asks the server for the shard
 //     failed           either does not answer in time            it does not answer in time: breaks the server's link
 //                                                                (there is no such shard: IDLE, its operations fail)
-//     broken           the server is down, a shard's failed      an error or no answer in time, or one that can't be
-//                                                                fetched
+//     broken           the server is down or does not answer     an error or no answer in time, one that can't be
+//                      a ping, a shard's failed                  fetched, or the shard is down
 //     not wanted       absent, or another incarnation: all       the server's link leaves READY
 //                      operations fail with `unavailable`
 //
@@ -38,7 +39,8 @@
 //   - A batch says which numbers are still open: nothing below is sent again, as it is acknowledged or its deadline is
 //     over.
 //   - Only an answer that is there as a whole, to a batch of the present link, acknowledges. Everything else breaks the
-//     link, and an operation that was tried and not acknowledged was applied once or not at all.
+//     link, and an operation that was tried and not acknowledged was applied once or not at all. What one end can't
+//     read whenever it comes (over a limit) is no broken link: its operations end with that error.
 //   The shard's half (parameter_server.cpp):
 //   - It knows clients by the random number of each, wherever they are. Batches of one link are applied in the order of
 //     their sending, however late their tensors arrive (inbox.hpp). A batch that can't be fetched breaks its link: what
@@ -46,6 +48,12 @@
 //   - The first batch of a newer link ends the older: what waits there is refused, and what still comes over it, too.
 //   - It remembers the outcomes of changes that are open, by number, and answers from there what comes again. A change
 //     that it has no room to remember is refused, not applied.
+//   - It refuses what is meant for another shard, or for another life of its server (M-2).
+//
+// What does not hold: a worker that the chief has given up because their link broke may be alive. Its closures run
+// again elsewhere, and what it wrote and goes on to write until it hears of its dismissal counts beside what they
+// write: a closure's effects on variables happen at least once. Closures that must not be counted twice write results
+// that don't depend on how often they are written (`assign`), or return them to the chief, where each counts once.
 //
 // Belongs to one actor; see client.hpp for threads that are no actors.
 #pragma once
@@ -86,6 +94,7 @@ class operation_group {
   std::function<void()> done;
 
   // The client's own.
+  time_point ends{};
   std::size_t missing;
   std::vector<bool> ended;
   timers::ticket deadline;
@@ -123,7 +132,7 @@ class variable_client {
   /// Sends what was submitted since the last flush. At the end of each turn.
   void flush();
   void take_view(const cluster_view& view);
-  /// A monitored actor died. True if it was a server's.
+  /// A monitored actor died. True if it was a server's, or a shard.
   bool down(const caf::actor_addr& who, const status& why);
 
   const variable_client_options& options() const { return options_; }
@@ -152,6 +161,10 @@ class variable_client {
     member_record record;
     parameter_server_actor handle;
     std::map<std::uint64_t, shard_link> shards;
+    /// The last answer to anything.
+    time_point heard{};
+    /// A look at whether it answers is due, or a ping is under way.
+    bool watched = false;
   };
   /// Finds a shard link again.
   struct shard_key {
@@ -171,9 +184,14 @@ class variable_client {
   void dial(const server_link& server);
   void find(const server_link& server, std::uint64_t id);
   void send(int index, std::uint64_t id);
-  void send(const server_link& server, std::uint64_t id, shard_link& shard);
+  void send(server_link& server, std::uint64_t id, shard_link& shard);
+  void send_batch(server_link& server, std::uint64_t id, shard_link& shard, std::vector<entry> entries);
+  void take_answer(const shard_key& key, std::uint64_t batch, wire<outcome_batch>& answer);
   void acknowledge(const shard_key& key, std::uint64_t batch, outcome_batch answer);
   void take_back(shard_link& shard);
+  duration time_left(const std::vector<entry>& entries) const;
+  void watch(server_link& server, duration until);
+  void look_after(int index, link_number number);
 
   void take_record(const member_record& record);
   void fail(server_link& server, const status& why);
@@ -192,6 +210,8 @@ class variable_client {
   std::uint64_t last_batch_ = 0;
   link_number last_state_ = 0;
   std::map<int, server_link> servers_;
+  /// Those that are READY.
+  std::map<caf::actor_addr, shard_key> shards_;
   std::vector<std::pair<int, std::uint64_t>> dirty_;
 };
 

@@ -34,35 +34,42 @@ std::vector<operation_outcome> perform_in_fiber(closure_environment& here,
   return std::move(group->outcomes);
 }
 
-std::vector<operation_outcome> perform_in_thread(const client_ptr& client,
-                                                 const std::shared_ptr<operation_group>& group) {
-  const auto ended = std::make_shared<completion>();
-  group->done = [ended] { ended->set(); };
-  // The group keeps its own deadline; this one is for a client actor that has ended and answers nobody.
-  constexpr auto grace = std::chrono::seconds{1};
-  const auto deadline = later(current_time(), group->limit + grace);
-  caf::anon_send(*client, perform_atom_v, group);
-  try {
-    ended->wait_until(deadline, "variable operations");
-  } catch (const deadline_exceeded_error& late) {
-    throw unavailable_error{late.get_status().wrap(
-        status_code::unavailable, "this process's variable client does not answer: the cluster object was destroyed")};
-  }
-  return std::move(group->outcomes);
+std::vector<operation_outcome> perform_in_thread(const client_ptr& client, std::vector<shard_request> requests,
+                                                 duration limit) {
+  return started_operations{client, std::move(requests), limit}.wait();
 }
 
 }  // namespace
 
+started_operations::started_operations(const client_ptr& client, std::vector<shard_request> requests, duration limit)
+    : group_(std::make_shared<operation_group>(std::move(requests), limit)), ended_(std::make_shared<completion>()) {
+  group_->done = [ended = ended_] { ended->set(); };
+  // The group keeps its own deadline; this one is for a client actor that has ended and answers nobody.
+  constexpr auto grace = std::chrono::seconds{1};
+  deadline_ = later(later(current_time(), limit), grace);
+  caf::anon_send(*client, perform_atom_v, group_);
+}
+
+std::vector<operation_outcome> started_operations::wait() {
+  try {
+    ended_->wait_until(deadline_, "variable operations");
+  } catch (const deadline_exceeded_error& late) {
+    throw unavailable_error{late.get_status().wrap(
+        status_code::unavailable, "this process's variable client does not answer: the cluster object was destroyed")};
+  }
+  return std::move(group_->outcomes);
+}
+
 std::vector<operation_outcome> perform(const client_ptr& client, std::vector<shard_request> requests, duration limit) {
   if (requests.empty()) return {};
-  const auto group = std::make_shared<operation_group>(std::move(requests), limit);
-  if (auto* const here = closure_environment::current()) return perform_in_fiber(*here, group);
-  if (!client && *client_in_use) return perform_in_thread(*client_in_use, group);
+  if (auto* const here = closure_environment::current())
+    return perform_in_fiber(*here, std::make_shared<operation_group>(std::move(requests), limit));
+  if (!client && *client_in_use) return perform_in_thread(*client_in_use, std::move(requests), limit);
   if (!client)
     throw failed_precondition_error{
         "a variable was used by a thread that is neither a closure of a worker nor part of the program that made the "
         "variable"};
-  return perform_in_thread(client, group);
+  return perform_in_thread(client, std::move(requests), limit);
 }
 
 }  // namespace troupe

@@ -1,9 +1,11 @@
 // Operations on the shards of variables, as those who ask for them see them.
 #pragma once
 
+#include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/fibers/time.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 
+#include <memory>
 #include <vector>
 
 namespace troupe {
@@ -13,11 +15,20 @@ struct variable_client_options {
   duration operation_limit = std::chrono::seconds{30};
   duration dial_limit = std::chrono::seconds{2};
   duration dial_retry = std::chrono::milliseconds{50};
+  /// What operations that share a message hold, and what their answers are expected to hold, is at most about so much;
+  /// one that holds more has a message of its own.
+  std::size_t batch_bytes_max = std::size_t{32} << 20;
+  /// After so long without an answer while operations are open, a server in another process is asked whether it is
+  /// there; without an answer to that within the second limit its link is broken, and made anew.
+  duration ping_after = std::chrono::seconds{2};
+  duration ping_limit = std::chrono::seconds{5};
 };
 
 struct shard_request {
   shard_address where;
   shard_operation operation;
+  /// What the answer is expected to hold; 0 for what answers little.
+  std::size_t answer_bytes = 0;
 };
 
 /// While it lives, code of the running fiber that is no closure uses this client for handles that have none of their
@@ -33,6 +44,21 @@ class using_client {
 
  private:
   client_ptr before_;
+};
+
+/// Operations that a client performs and that are waited for later, so that several can be open.
+class started_operations {
+ public:
+  started_operations(const client_ptr& client, std::vector<shard_request> requests, duration limit);
+
+  /// Once. Each outcome has its own status. @throws unavailable_error when the client answers nobody any more;
+  /// cancelled_error when the fiber is cancelled meanwhile.
+  std::vector<operation_outcome> wait();
+
+ private:
+  std::shared_ptr<operation_group> group_;
+  std::shared_ptr<completion> ended_;
+  time_point deadline_;
 };
 
 /// Performs operations and waits for all of them: through the running closure's worker if there is one (and `client`

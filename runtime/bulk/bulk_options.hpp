@@ -21,7 +21,7 @@ struct tcp_bulk_options {
   std::size_t served_connections_max = 512;
   /// Offers, and bytes of memory in them, that wait for their receivers. Over it, a receiver gets resource_exhausted.
   std::size_t offers_max = std::size_t{1} << 16;
-  std::size_t offered_bytes_max = std::size_t{16} << 30;
+  std::size_t offered_bytes_max = std::size_t{64} << 30;
   /// A peer that takes nothing and asks for nothing for this long loses its connection, and the transfer on it.
   std::chrono::nanoseconds stall_limit = std::chrono::seconds{30};
 };

@@ -60,11 +60,18 @@ atomic_file::~atomic_file() {
 }
 
 void atomic_file::write(std::span<const std::byte> bytes) {
+  write_at(end_, bytes);
+  end_ += bytes.size();
+}
+
+void atomic_file::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const auto count = ::write(file_.get(), bytes.data(), std::min(bytes.size(), write_bytes_max));
+    const auto count =
+        ::pwrite(file_.get(), bytes.data(), std::min(bytes.size(), write_bytes_max), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw_unwritable(path_);
     bytes = bytes.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <troupe/device/base/internal/descriptor.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -23,8 +24,10 @@ class atomic_file {
   atomic_file(const atomic_file&) = delete;
   atomic_file& operator=(const atomic_file&) = delete;
 
-  /// Appends.
+  /// Appends to what `write` has written.
   void write(std::span<const std::byte> bytes);
+  /// Puts bytes at a place, counted from the beginning; a gap before it reads as zeros.
+  void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
   /// Waits until the bytes are on disk and gives the file its name. Call it once, at the end.
   void commit();
 
@@ -32,6 +35,7 @@ class atomic_file {
   std::string path_;
   std::string partial_path_;
   descriptor file_;
+  std::uint64_t end_ = 0;
 };
 
 }  // namespace troupe

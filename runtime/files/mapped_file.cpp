@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace troupe {
 
@@ -32,6 +34,15 @@ buffer map_file(const std::string& path) {
   if (start == MAP_FAILED) refuse();
   std::shared_ptr<void> mapping{start, [size](void* address) { ::munmap(address, size); }};
   return buffer::adopt(std::move(mapping), start, size);
+}
+
+void forget_pages(std::span<const std::byte> part) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(part.data());
+  const auto begin = (first + page - 1) / page * page;
+  const auto end = (first + part.size()) / page * page;
+  // Advice: where it is refused, the pages stay for a while.
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace troupe

@@ -3,6 +3,8 @@
 
 #include <troupe/device/tensor/buffer.hpp>
 
+#include <cstddef>
+#include <span>
 #include <string>
 
 namespace troupe {
@@ -12,5 +14,9 @@ namespace troupe {
 /// page that is gone ends the process with SIGBUS.
 /// @throws what throw_system_error throws, naming the path; failed_precondition_error when it is no regular file.
 buffer map_file(const std::string& path);
+
+/// Drops the whole pages of a part of a mapped file from memory; they come from the file again when they are read. What
+/// was written to them is lost.
+void forget_pages(std::span<const std::byte> part);
 
 }  // namespace troupe

@@ -46,55 +46,108 @@ shape joined_shape(const safetensors_entry& entry) {
   return first.get_shape().with_axis(0, rows);
 }
 
-/// Entries in the order of their bytes: large elements first, so that every tensor is aligned for its dtype.
-std::vector<const safetensors_entry*> in_file_order(std::span<const safetensors_entry> entries) {
+std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span{text}); }
+
+void check_names(std::span<const safetensors_writer::entry> entries) {
   std::set<std::string_view> names;
-  std::vector<const safetensors_entry*> ordered;
   for (const auto& entry : entries) {
     if (entry.name.empty() || entry.name == "__metadata__") {
       refuse("\"{}\" is no name for a tensor; \"__metadata__\" and the empty name are reserved", entry.name);
     }
     if (!names.insert(entry.name).second) refuse("two tensors have the name \"{}\"; names must differ", entry.name);
-    joined_shape(entry);  // checks the parts, so that front() below exists
-    ordered.push_back(&entry);
   }
-  std::sort(ordered.begin(), ordered.end(), [](const auto* a, const auto* b) {
-    const auto a_size = size_bytes(a->parts.front().get_dtype());
-    const auto b_size = size_bytes(b->parts.front().get_dtype());
-    return a_size != b_size ? a_size > b_size : a->name < b->name;
-  });
-  return ordered;
 }
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span{text}); }
+std::uint64_t bytes_of(const safetensors_writer::entry& entry) {
+  return static_cast<std::uint64_t>(entry.extents.element_count()) * size_bytes(entry.type);
+}
 
 }  // namespace
 
+safetensors_writer::safetensors_writer(const std::string& path, std::span<const entry> entries,
+                                       const std::map<std::string, std::string>& metadata)
+    : path_(path), file_(path) {
+  check_names(entries);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    places_.push_back({entries[i]});
+    in_file_order_.push_back(i);
+  }
+  // Large elements first, so that every tensor is aligned for its dtype.
+  std::sort(in_file_order_.begin(), in_file_order_.end(), [&](std::size_t a, std::size_t b) {
+    const auto a_size = size_bytes(entries[a].type);
+    const auto b_size = size_bytes(entries[b].type);
+    return a_size != b_size ? a_size > b_size : entries[a].name < entries[b].name;
+  });
+  for (const auto index : in_file_order_) {
+    auto& here = places_[index];
+    here.begin = data_bytes_;
+    here.end = data_bytes_ += bytes_of(here.what);
+  }
+  header_bytes_ = header(metadata).size();
+  if (header_bytes_ > safetensors_file::header_bytes_max) {
+    refuse("the header of \"{}\" would have {} bytes but at most {} are allowed; write fewer tensors or less metadata",
+           path, header_bytes_, safetensors_file::header_bytes_max);
+  }
+}
+
+std::string safetensors_writer::header(const std::map<std::string, std::string>& metadata) const {
+  std::vector<std::pair<std::string, safetensors_file::tensor_info>> tensors;
+  for (const auto index : in_file_order_) {
+    const auto& [what, begin, end] = places_[index];
+    tensors.push_back({what.name, {what.type, what.extents, begin, end}});
+  }
+  return detail::format_safetensors_header(tensors, metadata);
+}
+
+void safetensors_writer::write(std::size_t index, std::int64_t row_begin, const tensor& rows) {
+  const auto& [what, begin, end] = places_.at(index);
+  const auto whole = what.extents.is_scalar();
+  const auto is_part = rows.get_dtype() == what.type && rows.rank() == what.extents.rank() && row_begin >= 0 &&
+                       (whole ? row_begin == 0
+                              : rows.get_shape().with_axis(0, 0) == what.extents.with_axis(0, 0) &&
+                                    rows.get_shape()[0] <= what.extents[0] - row_begin);
+  if (!is_part) {
+    refuse("{} {} from row {} on are no part of tensor \"{}\" of \"{}\", which is {} {}", to_string(rows.get_dtype()),
+           rows.get_shape().to_string(), row_begin, what.name, path_, to_string(what.type), what.extents.to_string());
+  }
+  const auto row_bytes =
+      whole || what.extents[0] == 0 ? 0 : (end - begin) / static_cast<std::uint64_t>(what.extents[0]);
+  const auto bytes = rows.bytes();
+  file_.write_at(length_bytes + header_bytes_ + begin + row_bytes * static_cast<std::uint64_t>(row_begin), bytes);
+  written_bytes_ += bytes.size();
+}
+
+void safetensors_writer::commit(const std::map<std::string, std::string>& metadata) {
+  auto text = header(metadata);
+  if (text.size() > header_bytes_)
+    refuse("the metadata of \"{}\" are longer than was said: {} bytes of header instead of {}", path_, text.size(),
+           header_bytes_);
+  text.resize(header_bytes_, ' ');
+  if (written_bytes_ != data_bytes_)
+    throw failed_precondition_error{
+        fmt::format("{} bytes were written of the {} of \"{}\"", written_bytes_, data_bytes_, path_)};
+  const auto length = std::bit_cast<std::array<std::byte, length_bytes>>(header_bytes_);
+  file_.write(length);
+  file_.write(bytes_of(text));
+  file_.commit();
+}
+
 void write_safetensors(const std::string& path, std::span<const safetensors_entry> entries,
                        const std::map<std::string, std::string>& metadata) {
-  const auto ordered = in_file_order(entries);
-  std::vector<std::pair<std::string, safetensors_file::tensor_info>> tensors;
-  std::vector<std::span<const std::byte>> pieces;
-  std::uint64_t end = 0;
-  for (const auto* entry : ordered) {
-    const auto begin = end;
-    for (const auto& part : entry->parts) {
-      pieces.push_back(part.bytes());
-      end += pieces.back().size();
+  std::vector<safetensors_writer::entry> tensors;
+  for (const auto& entry : entries) {
+    const auto extents = joined_shape(entry);
+    tensors.push_back({entry.name, entry.parts.front().get_dtype(), extents});
+  }
+  safetensors_writer writer{path, tensors, metadata};
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    std::int64_t row = 0;
+    for (const auto& part : entries[i].parts) {
+      writer.write(i, row, part);
+      row += part.rank() == 0 ? 0 : part.get_shape()[0];
     }
-    tensors.push_back({entry->name, {entry->parts.front().get_dtype(), joined_shape(*entry), begin, end}});
   }
-  const auto header = detail::format_safetensors_header(tensors, metadata);
-  if (header.size() > safetensors_file::header_bytes_max) {
-    refuse("the header of \"{}\" would have {} bytes but at most {} are allowed; write fewer tensors or less metadata",
-           path, header.size(), safetensors_file::header_bytes_max);
-  }
-  const auto length = std::bit_cast<std::array<std::byte, length_bytes>>(static_cast<std::uint64_t>(header.size()));
-  atomic_file file{path};
-  file.write(length);
-  file.write(bytes_of(header));
-  for (const auto& piece : pieces) file.write(piece);
-  file.commit();
+  writer.commit(metadata);
 }
 
 safetensors_file::safetensors_file(const std::string& path) : path_(path), bytes_(map_file(path)) {
@@ -120,11 +173,11 @@ safetensors_file::safetensors_file(const std::string& path) : path_(path), bytes
   metadata_ = std::move(header.metadata);
 }
 
-std::vector<std::string> safetensors_file::names() const {
-  std::vector<std::string> all;
-  all.reserve(tensors_.size());
-  for (const auto& [name, info] : tensors_) all.push_back(name);
-  return all;
+std::vector<std::string> safetensors_file::names(std::string_view prefix) const {
+  std::vector<std::string> found;
+  for (auto next = tensors_.lower_bound(prefix); next != tensors_.end() && next->first.starts_with(prefix); ++next)
+    found.push_back(next->first);
+  return found;
 }
 
 const safetensors_file::tensor_info& safetensors_file::info(std::string_view name) const {
@@ -145,7 +198,8 @@ tensor safetensors_file::read(std::string_view name) const {
   return read_at(name, where, where.extents, where.begin);
 }
 
-tensor safetensors_file::read_rows(std::string_view name, std::int64_t begin, std::int64_t end) const {
+std::pair<std::uint64_t, std::uint64_t> safetensors_file::place_of_rows(std::string_view name, std::int64_t begin,
+                                                                        std::int64_t end) const {
   const auto& where = info(name);
   if (where.extents.is_scalar()) refuse("tensor \"{}\" of \"{}\" is a scalar and has no rows; use read", name, path_);
   const auto rows = where.extents[0];
@@ -156,8 +210,19 @@ tensor safetensors_file::read_rows(std::string_view name, std::int64_t begin, st
                     begin, end, name, path_, rows)};
   }
   const auto row_bytes = rows == 0 ? 0 : (where.end - where.begin) / static_cast<std::uint64_t>(rows);
-  const auto first = where.begin + row_bytes * static_cast<std::uint64_t>(begin);
+  return {where.begin + row_bytes * static_cast<std::uint64_t>(begin),
+          where.begin + row_bytes * static_cast<std::uint64_t>(end)};
+}
+
+tensor safetensors_file::read_rows(std::string_view name, std::int64_t begin, std::int64_t end) const {
+  const auto [first, last] = place_of_rows(name, begin, end);
+  const auto& where = info(name);
   return read_at(name, where, where.extents.with_axis(0, end - begin), first);
+}
+
+void safetensors_file::forget_rows(std::string_view name, std::int64_t begin, std::int64_t end) const {
+  const auto [first, last] = place_of_rows(name, begin, end);
+  forget_pages(std::span{bytes_.data(), bytes_.size_bytes()}.subspan(data_begin_ + first, last - first));
 }
 
 tensor safetensors_file::read_at(std::string_view name, const tensor_info& where, const shape& extents,

@@ -175,10 +175,13 @@ std::string format_safetensors_header(const std::vector<std::pair<std::string, t
                                       const std::map<std::string, std::string>& metadata) {
   auto document = nlohmann::ordered_json::object();
   if (!metadata.empty()) document[metadata_key] = metadata;
+  // Appended to the list that it is: looking each name up would walk all those before it.
+  auto& members = document.get_ref<nlohmann::ordered_json::object_t&>();
   for (const auto& [name, info] : tensors) {
-    document[name] = {{"dtype", format_name(info.type)},
-                      {"shape", std::vector<std::int64_t>{info.extents.begin(), info.extents.end()}},
-                      {"data_offsets", {info.begin, info.end}}};
+    nlohmann::ordered_json entry = {{"dtype", format_name(info.type)},
+                                    {"shape", std::vector<std::int64_t>{info.extents.begin(), info.extents.end()}},
+                                    {"data_offsets", {info.begin, info.end}}};
+    members.emplace_back(name, std::move(entry));
   }
   try {
     auto text = document.dump();

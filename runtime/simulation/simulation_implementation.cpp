@@ -99,7 +99,7 @@ void simulation::implementation::start_member(simulated_node& node) {
   if (task.job == "worker")
     door.worker = node.spawn(troupe::worker, node.spawn(network_dialer, connects(node)), chosen.worker);
   else
-    door.server = node.spawn(troupe::parameter_server, chosen.server);
+    door.server = node.spawn(troupe::parameter_server, node.who().incarnation, chosen.server);
   door.on_end = [this, task](const member_end& how) {
     note(fmt::format("{} is {}: {}", to_string(task), to_string(how.how), how.why.render()));
     ends.insert_or_assign(task, how);

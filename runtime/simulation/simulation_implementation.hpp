@@ -92,6 +92,8 @@ struct simulation::implementation {
   std::size_t steps_of_instant = 0;
   std::size_t processes = 0;
   resource_id last_resource = 0;
+  /// By the incarnation of the server: another process begins anew, so that what reaches it by mistake is noticed.
+  std::map<std::uint64_t, std::uint64_t> last_shard;
 };
 
 }  // namespace troupe

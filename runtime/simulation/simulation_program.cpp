@@ -86,9 +86,13 @@ tensor_variable simulation::make_variable(std::string name, const tensor& initia
   const auto what = fmt::format("making variable \"{}\" on {}", name, to_string(task));
   const auto door = reach(task);
   const auto handle = await(*this, ask<parameter_server_actor>(door, question_limit, server_atom_v), what);
-  const auto number =
-      await(*this, ask<std::uint64_t>(handle, question_limit, create_atom_v, wire<shard_order>{{name, initial, {}, 0}}),
-            what);
+  const auto number = ++implementation_->last_shard[incarnation];
+  shard_orders orders;
+  orders.orders.push_back({number, name, initial, {}, 0});
+  await(*this,
+        ask<caf::ok_atom>(handle, question_limit, create_atom_v, std::uint64_t{incarnation},
+                          wire<shard_orders>{std::move(orders)}),
+        what);
   auto record = std::make_shared<variable_record>(std::move(name), initial.get_dtype(), initial.get_shape());
   const auto rows = initial.rank() == 0 ? 1 : initial.get_shape()[0];
   record->set_shards({{{server, incarnation, number}, 0, rows}});

@@ -31,8 +31,12 @@ safetensors_file open_checkpoint(const std::string& path) {
 
 void write_checkpoint(const std::string& path, std::span<const safetensors_entry> entries,
                       std::map<std::string, std::string> metadata) {
+  write_safetensors(path, entries, with_mark(std::move(metadata)));
+}
+
+std::map<std::string, std::string> with_mark(std::map<std::string, std::string> metadata) {
   metadata.emplace(format_key, "1");
-  write_safetensors(path, entries, metadata);
+  return metadata;
 }
 
 void check_saved(const safetensors_file& file, const std::string& name, dtype type, const shape& extents) {
@@ -44,8 +48,10 @@ void check_saved(const safetensors_file& file, const std::string& name, dtype ty
 }
 
 tensor copy_of_rows(const safetensors_file& file, const std::string& name, std::int64_t begin, std::int64_t rows) {
-  return file.info(name).extents.rank() == 0 ? copy_of_tensor(file, name)
-                                             : copy_of(file.read_rows(name, begin, begin + rows));
+  if (file.info(name).extents.rank() == 0) return copy_of_tensor(file, name);
+  auto copy = copy_of(file.read_rows(name, begin, begin + rows));
+  file.forget_rows(name, begin, begin + rows);
+  return copy;
 }
 
 tensor copy_of_tensor(const safetensors_file& file, const std::string& name) { return copy_of(file.read(name)); }

@@ -20,7 +20,11 @@ void write_checkpoint(const std::string& path, std::span<const safetensors_entry
 /// @throws not_found_error for a variable that the file lacks; invalid_argument_error for another shape or dtype.
 void check_saved(const safetensors_file& file, const std::string& name, dtype type, const shape& extents);
 
-/// A copy: a variable must not hold on to the file's pages, which change if somebody writes the file in place.
+/// The metadata of a checkpoint.
+std::map<std::string, std::string> with_mark(std::map<std::string, std::string> metadata);
+
+/// A copy: a variable must not hold on to the file's pages, which change if somebody writes the file in place. The
+/// pages of rows need not stay in memory.
 tensor copy_of_rows(const safetensors_file& file, const std::string& name, std::int64_t begin, std::int64_t rows);
 tensor copy_of_tensor(const safetensors_file& file, const std::string& name);
 

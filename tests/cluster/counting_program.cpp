@@ -124,15 +124,15 @@ void counting_program::forget(const variable_shard& part) {
 /// Makes the variable anew from what was read; nothing runs meanwhile.
 void counting_program::restore(const std::vector<tensor>& parts) {
   const auto content = concatenate(parts, 0);
-  const auto slice = [&](std::int64_t begin, std::int64_t rows) {
-    return shard_content{content.slice(begin, begin + rows), {}, 0};
-  };
+  const recreated_variable anew{counts_.shared_record(), static_cast<std::int64_t>(parts.size()),
+                                [&](std::int64_t begin, std::int64_t rows) {
+                                  return shard_content{content.slice(begin, begin + rows), {}, 0};
+                                }};
   const auto deadline = std::chrono::steady_clock::now() + patience;
   status why;
   do {
     wait_for_everybody();
-    why = status_of_call(
-        [&] { strategy_.recreate(*counts_.shared_record(), slice, static_cast<std::int64_t>(parts.size())); });
+    why = status_of_call([&] { strategy_.recreate({&anew, 1}, strategy_options{}.window_bytes); });
   } while (!why.ok() && std::chrono::steady_clock::now() < deadline);
   require(why.ok(), "the variable can't be made anew: " + why.render());
 }

@@ -7,6 +7,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <thread>
 
@@ -100,6 +101,45 @@ void run_reads_through_a_kill(cluster& here) {
 
 const chief_program reads_through_a_kill{"reads through a kill", run_reads_through_a_kill};
 
+/// 1 where all are; the sum would not say which.
+bool is_all(const tensor& content, float expected) {
+  const auto values = content.values<float>();
+  return std::all_of(values.begin(), values.end(), [&](float x) { return x == expected; });
+}
+
+constexpr std::int64_t mebibyte_of_floats = (std::int64_t{1} << 20) / std::int64_t{sizeof(float)};
+
+void run_shares_large_variables(cluster& here) {
+  parameter_server_strategy strategy{here};
+  cluster_coordinator coordinator{strategy};
+  const auto v = strategy.variable("v", tensor::full(shape{160 * mebibyte_of_floats}, 1.0f));
+  std::vector<remote_value<bool>> reads;
+  for (int i = 0; i < 8; ++i)
+    reads.push_back(coordinator.schedule([](tensor_variable x) { return is_all(x.read(), 1.0f); }, v));
+  for (const auto& each : reads) require(each.fetch(), "a read of 160 MiB is whole");
+  say("8 closures have read 160 MiB");
+  const auto w = strategy.variable("w", tensor::zeros(dtype::float32, {128 * mebibyte_of_floats}));
+  for (int i = 0; i < 8; ++i)
+    coordinator.schedule(
+        [](tensor_variable x) {
+          // All begin to write when one answer has come.
+          x.gather(std::vector<std::int64_t>{0});
+          x.apply_gradient(optimizer::sgd(1.0), tensor::full(x.get_shape(), 1.0f));
+        },
+        w);
+  coordinator.join(120s);
+  require(is_all(w.read(), -8.0f), "each gradient of 128 MiB was applied once");
+  say("8 gradients of 128 MiB");
+  strategy.remove("v");
+  strategy.remove("w");
+  const auto large = strategy.variable("large", tensor::full(shape{1229 * mebibyte_of_floats}, 3.0f));
+  require(coordinator.schedule([](tensor_variable x) { return is_all(x.read(), 3.0f); }, large).fetch(120s),
+          "1.2 GiB are read whole");
+  say("a variable of 1.2 GiB");
+}
+
+const chief_program shares_large_variables{"shares large variables", run_shares_large_variables};
+
 /// Both the chief and the workers set the limit, as an application would.
 tensor over_the_limit() {
   set_value_bytes_max(std::size_t{1} << 20);
@@ -165,6 +205,15 @@ BOOST_AUTO_TEST_CASE(tensors_of_64_mebibytes_arrive_whole_whatever_way_they_take
   process_cluster cluster{moves_64_mebibytes.name()};
   cluster.start();
   cluster.wait_for("all moved");
+  require_orderly_end(cluster);
+}
+
+BOOST_AUTO_TEST_CASE(many_closures_read_and_change_a_large_variable_at_once_and_one_may_be_larger_than_a_gibibyte) {
+  process_cluster cluster{shares_large_variables.name(), {.workers = 1}};
+  cluster.start();
+  cluster.wait_for("8 closures have read 160 MiB");
+  cluster.wait_for("8 gradients of 128 MiB");
+  cluster.wait_for("a variable of 1.2 GiB");
   require_orderly_end(cluster);
 }
 

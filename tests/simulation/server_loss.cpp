@@ -28,6 +28,12 @@ std::shared_ptr<operation_group> start_read(simulation& cluster, const variable<
   return cluster.start(from.as_tensor().plan_read(), limit);
 }
 
+/// Takes the error of a closure that failed on purpose.
+void take_error(simulation& cluster) {
+  const auto join = cluster.join();
+  BOOST_TEST(cluster.run_until([&] { return join.ended(); }, 10s));
+}
+
 status outcome_of(const std::shared_ptr<operation_group>& group) {
   return group->missing == 0 ? group->outcomes.front().ended
                              : status{status_code::failed_precondition, "it has not ended"};
@@ -161,6 +167,62 @@ BOOST_AUTO_TEST_CASE(operations_wait_for_a_link_that_is_cut_until_their_limit) {
   BOOST_TEST_REQUIRE(cluster.run_until([&] { return ended(late); }, 31s));
   BOOST_TEST(to_string(end_of(late).code()) == "deadline_exceeded");
   BOOST_TEST(contains(end_of(late).render(), "/job:ps/task:0"), end_of(late).render());
+}
+
+// M-2: the worker's view is old, and the address leads to another process, where the number is another variable's.
+BOOST_AUTO_TEST_CASE(a_worker_that_has_not_heard_of_a_restart_changes_nothing_on_the_new_server) {
+  ready_cluster cluster{{.seed = 10, .size = {.workers = 1, .servers = 1}}};
+  const auto old = cluster.make_variable<std::int64_t>("old", 0);
+  const auto additions = schedule_additions(cluster, old, 5000);
+  cluster.advance(100ms);
+  cluster.cut(chief, worker_task(0));
+  cluster.kill(server_task(0));
+  cluster.restart(server_task(0));
+  cluster.advance(1s);
+  BOOST_TEST_REQUIRE(cluster.present(server_task(0)));
+  const auto fresh = cluster.make_variable<std::int64_t>("fresh", 0);
+  BOOST_TEST(fresh.shared_record()->shards()->front().where.shard ==
+             old.shared_record()->shards()->front().where.shard);
+  cluster.advance(3s);
+  BOOST_TEST(cluster.read(fresh) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_silent_link_to_a_server_is_noticed_and_made_anew_when_it_speaks_again) {
+  ready_cluster cluster{{.seed = 12, .size = {.workers = 1, .servers = 1}}};
+  const auto counter = cluster.make_variable<std::int64_t>("counter", 0);
+  BOOST_TEST(cluster.fetch(schedule_additions(cluster, counter, 1)) == 1);
+  cluster.cut(server_task(0), worker_task(0));
+  const auto late = schedule_additions(cluster, counter, 1);
+  BOOST_TEST_REQUIRE(cluster.run_until([&] { return ended(late); }, 31s));
+  // Its link is broken and dialled again; without a ping it would only know that nothing came.
+  BOOST_TEST(contains(end_of(late).render(), "asking for the variables of /job:ps/task:0"), end_of(late).render());
+  take_error(cluster);
+  cluster.heal(server_task(0), worker_task(0));
+  BOOST_TEST(cluster.fetch(schedule_additions(cluster, counter, 1)) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_read_together_does_not_share_the_limit_of_one_value) {
+  const auto before = value_bytes_max();
+  ready_cluster cluster{{.seed = 13, .size = {.workers = 1, .servers = 1}}};
+  const auto half = cluster.make_variable("half", tensor::full(shape{100'000}, 1.0f));
+  const auto large = cluster.make_variable("large", tensor::full(shape{400'000}, 1.0f));
+  set_value_bytes_max(std::size_t{1} << 20);
+  const auto read = [](tensor_variable x) { return static_cast<int>(x.read().get_shape()[0]); };
+  std::vector<remote_value<int>> values;
+  for (int i = 0; i < 16; ++i) values.push_back(cluster.schedule(read, half));
+  const auto too_large = cluster.schedule(read, large);
+  for (int i = 0; i < 16; ++i) values.push_back(cluster.schedule(read, half));
+  const auto all_ended = [&] {
+    for (const auto& value : values)
+      if (!ended(value)) return false;
+    return ended(too_large);
+  };
+  BOOST_TEST(cluster.run_until(all_ended, 2s));
+  set_value_bytes_max(before);
+  take_error(cluster);
+  BOOST_TEST(to_string(end_of(too_large).code()) == "resource_exhausted");
+  BOOST_TEST(contains(end_of(too_large).render(), "set_value_bytes_max"), end_of(too_large).render());
+  for (int i = 0; i < 16; ++i) BOOST_TEST(cluster.fetch(values[static_cast<std::size_t>(i)]) == 100'000);
 }
 
 BOOST_AUTO_TEST_CASE(an_operation_ends_exactly_at_its_limit) {

@@ -9,7 +9,7 @@ namespace troupe {
 
 namespace {
 
-std::atomic<std::size_t> value_bytes_max_option{std::size_t{1} << 30};
+std::atomic<std::size_t> value_bytes_max_option{value_bytes_max_default};
 
 constexpr std::size_t bytes_capacity_min = 64;
 

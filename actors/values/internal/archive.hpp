@@ -49,8 +49,15 @@ inline constexpr std::size_t nesting_depth_max = 64;
 inline constexpr std::size_t elements_without_bytes_max = 1024;
 
 /// The most bytes that one encoding (a value, or a message with its values) may take, attachments included. A process
-/// option, 1 GiB unless set; thread-safe. It protects memory and links from a mistake, such as a data set that is
-/// captured instead of read where it is used.
+/// option, to be set alike in all processes; thread-safe. It protects memory and links from a mistake, such as a data
+/// set that is captured instead of read where it is used.
+///
+/// It is the limit of one tensor between processes, too, and of a shard of a variable: a checkpoint needs the shard
+/// with its optimizer's slots (two for Adam) in one message. Other limits that large tensors meet are higher or count
+/// something else: `tcp_bulk_options::offered_bytes_max` and `inbox_limits::bytes_max` count what waits;
+/// `message_bytes_max` counts what is no large tensor; `bulk_transport::bytes_per_second_min` is how slow they may be.
+/// What a message only announces takes addresses, and memory as its bytes come.
+inline constexpr std::size_t value_bytes_max_default = std::size_t{16} << 30;
 std::size_t value_bytes_max() noexcept;
 void set_value_bytes_max(std::size_t bytes) noexcept;
 

@@ -19,6 +19,9 @@ BOOST_AUTO_TEST_SUITE(shard_suite)
 
 namespace {
 
+constexpr std::uint64_t incarnation = 7;
+constexpr std::uint64_t number = 3;
+
 struct asker {
   explicit asker(caf::event_based_actor* self) : clock(self), open(self, clock) {}
   timers clock;
@@ -29,6 +32,7 @@ struct asker {
 struct answered {
   bool there = false;
   status problem;
+  status unreadable;
   std::vector<operation_outcome> outcomes;
 };
 
@@ -36,18 +40,24 @@ float first_of(const tensor& content) { return content.values<float>().front(); 
 
 struct server_room : simulated_world {
   explicit server_room(const parameter_server_options& options = {}) {
-    handle = spawn(shard, shard_order{.name = "w", .initial = large_tensor(0.0f)}, options);
+    handle =
+        spawn(shard, shard_order{.shard = number, .name = "w", .initial = large_tensor(0.0f)}, incarnation, options);
     run();
   }
 
   std::shared_ptr<answered> operate(client_id client, link_number link, operation_batch batch) {
+    if (batch.shard == 0) batch.shard = number;
+    if (batch.incarnation == 0) batch.incarnation = incarnation;
+    return operate(client, link, from_elsewhere(std::move(batch)));
+  }
+  std::shared_ptr<answered> operate(client_id client, link_number link, wire<operation_batch> message) {
     auto result = std::make_shared<answered>();
-    auto message = from_elsewhere(std::move(batch));
     actor.act([&] {
       actor->open.ask(
           handle, 1h, "an operation",
           [result](wire<outcome_batch>& answer) {
             result->there = true;
+            result->unreadable = answer->unreadable;
             result->outcomes = answer->outcomes;
           },
           [result](const status& why) {
@@ -171,6 +181,38 @@ BOOST_FIXTURE_TEST_CASE(a_change_that_cannot_be_remembered_is_refused_until_earl
   BOOST_TEST((refused->outcomes.at(0).ended.code() == status_code::resource_exhausted));
   BOOST_TEST(content() == 2.0f);
   operate(1, 1, batch_of(twice(4), 4));
+  BOOST_TEST(content() == 4.0f);
+}
+
+// M-2
+BOOST_FIXTURE_TEST_CASE(what_is_meant_for_another_shard_or_another_life_is_refused, server_room) {
+  for (const auto& [other_life, other_shard] :
+       {std::pair{incarnation + 1, number}, std::pair{incarnation, number + 1}}) {
+    auto batch = batch_of(twice(1));
+    batch.incarnation = other_life;
+    batch.shard = other_shard;
+    batch.operations.front().kind = operation_kind::read;
+    const auto refused = operate(1, 1, batch);
+    BOOST_TEST_REQUIRE(refused->there);
+    BOOST_TEST((refused->problem.code() == status_code::aborted));
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_batch_that_can_never_be_read_is_answered_with_the_reason_and_breaks_no_link, server_room) {
+  const auto before = value_bytes_max();
+  auto batch = batch_of(late(1, operation_kind::assign, 3.0f));
+  batch.shard = number;
+  batch.incarnation = incarnation;
+  const auto sent = frame_of(wire<operation_batch>{std::move(batch)});
+  set_value_bytes_max(1000);
+  const auto refused = operate(1, 1, arrival_of<operation_batch>(sent));
+  set_value_bytes_max(before);
+  BOOST_TEST_REQUIRE(refused->there);
+  BOOST_TEST(refused->problem.ok());
+  BOOST_TEST(refused->outcomes.empty());
+  BOOST_TEST((refused->unreadable.code() == status_code::resource_exhausted));
+  operate(1, 1, batch_of(late(2, operation_kind::assign, 4.0f)));
+  complete(0);
   BOOST_TEST(content() == 4.0f);
 }
 

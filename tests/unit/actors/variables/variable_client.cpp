@@ -30,13 +30,15 @@ using batch_sizes = std::vector<std::size_t>;
 shard_actor::behavior_type counting_shard(std::shared_ptr<batch_sizes> sizes) {
   return {[sizes](operate_atom, client_id, link_number, wire<operation_batch>& batch) {
     sizes->push_back(batch->operations.size());
-    return wire<outcome_batch>{outcome_batch{std::vector<operation_outcome>(batch->operations.size())}};
+    return wire<outcome_batch>{outcome_batch{{}, std::vector<operation_outcome>(batch->operations.size())}};
   }};
 }
 
 parameter_server_actor::behavior_type server_of(const shard_actor& shard) {
-  return {[](create_atom, wire<shard_order>&) { return std::uint64_t{1}; },
-          [shard](find_atom, std::uint64_t) { return shard; }};
+  return {[](create_atom, std::uint64_t, wire<shard_orders>&) { return caf::ok_atom_v; },
+          [](release_atom, std::uint64_t, wire<shard_numbers>&) { return caf::ok_atom_v; },
+          [shard](find_atom, std::uint64_t, std::uint64_t) { return shard; },
+          [](alive_atom, std::uint64_t number) { return number; }};
 }
 
 member_actor::behavior_type door_of(const parameter_server_actor& server) {
@@ -116,11 +118,14 @@ struct shard_log {
   std::vector<message> messages;
   std::deque<script> scripts;
   int found = 0;
+  bool deleted = false;
+  /// The incarnation that the last search was meant for.
+  std::uint64_t meant = 0;
   int dialled = 0;
 };
 
 wire<outcome_batch> fine(const operation_batch& batch) {
-  return outcome_batch{std::vector<operation_outcome>(batch.operations.size())};
+  return outcome_batch{{}, std::vector<operation_outcome>(batch.operations.size())};
 }
 
 shard_actor::behavior_type scripted_shard(std::shared_ptr<shard_log> log) {
@@ -173,6 +178,14 @@ struct linked_client : simulated_world {
       client->operations->flush();
     });
   }
+  void add_all(const std::string& name, std::vector<shard_request> wanted) {
+    client.act([&] {
+      auto group = std::make_shared<operation_group>(std::move(wanted), std::chrono::seconds{10});
+      group->done = [this, name] { ended.push_back(name); };
+      client->operations->submit(group);
+      client->operations->flush();
+    });
+  }
   void check(const std::vector<std::string>& expected) const {
     BOOST_TEST(ended == expected, boost::test_tools::per_element());
   }
@@ -183,12 +196,16 @@ struct linked_client : simulated_world {
   std::vector<std::string> ended;
   shard_actor shard = spawn(scripted_shard, log);
   parameter_server_actor server = spawn([this]() -> parameter_server_actor::behavior_type {
-    return {[](create_atom, wire<shard_order>&) { return std::uint64_t{1}; },
-            [this](find_atom, std::uint64_t number) -> caf::result<shard_actor> {
+    return {[](create_atom, std::uint64_t, wire<shard_orders>&) { return caf::ok_atom_v; },
+            [](release_atom, std::uint64_t, wire<shard_numbers>&) { return caf::ok_atom_v; },
+            [this](find_atom, std::uint64_t meant, std::uint64_t number) -> caf::result<shard_actor> {
               ++log->found;
-              if (number != 1) return make_error(status{status_code::not_found, "there is no such shard"});
+              log->meant = meant;
+              if (number != 1 || log->deleted)
+                return make_error(status{status_code::not_found, "there is no such shard"});
               return shard;
-            }};
+            },
+            [](alive_atom, std::uint64_t number) { return number; }};
   });
   member_actor door = spawn(door_of, server);
   dialer_actor dialer = spawn([this]() -> dialer_actor::behavior_type {
@@ -265,6 +282,89 @@ BOOST_FIXTURE_TEST_CASE(an_answer_that_cannot_be_fetched_breaks_the_link_and_is_
   check({"first"});
   BOOST_TEST(message(1).sequences == (sequences{1}), boost::test_tools::per_element());
   BOOST_TEST(message(0).link < message(1).link);
+}
+
+namespace {
+
+/// Holds so many bytes, or asks for so many.
+shard_request writes(std::int64_t mebibytes) {
+  const shape extents{mebibytes << 18};
+  return {only_shard, {.kind = operation_kind::assign, .operand = tensor::uninitialised(dtype::float32, extents)}};
+}
+shard_request reads(std::size_t mebibytes) { return {only_shard, {.kind = operation_kind::read}, mebibytes << 20}; }
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(operations_that_are_large_or_answered_by_much_do_not_share_a_message, linked_client) {
+  add_all("written", {writes(20), writes(20), writes(1), writes(100), writes(1), writes(1)});
+  add_all("read", {reads(1), reads(2), reads(31), reads(31), reads(160), reads(160), reads(0)});
+  check({"written", "read"});
+  const std::vector<sequences> expected{{1}, {2, 3}, {4}, {5, 6}, {7, 8}, {9}, {10}, {11}, {12}, {13}};
+  BOOST_REQUIRE(log->messages.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    BOOST_TEST(message(i).sequences == expected[i], boost::test_tools::per_element());
+  for (const auto& each : log->messages) BOOST_TEST(each.link == message(0).link);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_the_shard_can_never_read_ends_with_its_reason_and_breaks_no_link, linked_client) {
+  log->scripts.push_back([](const operation_batch&) -> caf::result<wire<outcome_batch>> {
+    return wire<outcome_batch>{
+        outcome_batch{.unreadable = {status_code::resource_exhausted, "over the limit"}, .outcomes = {}}};
+  });
+  add("first");
+  check({"first: resource_exhausted: over the limit"});
+  add("second");
+  BOOST_TEST(ended.back() == "second");
+  BOOST_TEST(log->found == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_answer_that_can_never_be_read_ends_with_its_reason_and_breaks_no_link, linked_client) {
+  log->scripts.push_back([](const operation_batch&) -> caf::result<wire<outcome_batch>> {
+    outcome_batch answer;
+    answer.outcomes.push_back({.content = large_tensor()});
+    const auto frame = frame_of(wire<outcome_batch>{std::move(answer)});
+    const auto before = value_bytes_max();
+    set_value_bytes_max(1000);
+    auto arrived = arrival_of<outcome_batch>(frame);
+    set_value_bytes_max(before);
+    return arrived;
+  });
+  add("first");
+  BOOST_REQUIRE(ended.size() == 1u);
+  BOOST_TEST(ended[0].find("value_bytes_max") != std::string::npos);
+  add("second");
+  BOOST_TEST(ended.back() == "second");
+  BOOST_TEST(log->found == 1);
+}
+
+// M-2
+BOOST_FIXTURE_TEST_CASE(a_shard_is_searched_on_the_incarnation_that_is_meant, linked_client) {
+  add("first");
+  BOOST_TEST(log->meant == incarnation);
+}
+
+BOOST_FIXTURE_TEST_CASE(operations_on_a_shard_that_was_deleted_fail_as_soon_as_it_is_gone, linked_client) {
+  add("first");
+  log->deleted = true;
+  caf::anon_send_exit(shard, caf::exit_reason::user_shutdown);
+  shard = nullptr;
+  run();
+  add("second", 1, std::chrono::seconds{30});
+  advance(std::chrono::milliseconds{100});
+  BOOST_REQUIRE(ended.size() == 2u);
+  BOOST_TEST(ended[1] == "second: not_found: there is no such shard");
+  BOOST_TEST(log->dialled == 1);
+}
+
+// The group's own limit, however long, and not that of other operations.
+BOOST_FIXTURE_TEST_CASE(what_is_read_may_come_as_late_as_its_operations_limit, linked_client) {
+  log->scripts.push_back(late_answer());
+  add("first", 1, std::chrono::minutes{10});
+  BOOST_REQUIRE(transport->fetches.size() == 1u);
+  BOOST_TEST((transport->fetches[0].limit > std::chrono::minutes{9}));
+  transport->complete(0);
+  run();
+  check({"first"});
 }
 
 BOOST_FIXTURE_TEST_CASE(an_operation_whose_deadline_passes_says_what_failed_last, linked_client) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include <unistd.h>
 
@@ -19,6 +20,11 @@ struct scratch_file {
       (std::filesystem::temp_directory_path() / ("troupe-checkpoint-" + std::to_string(::getpid()))).string();
   ~scratch_file() { std::filesystem::remove(path); }
 };
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream in{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
 
 const tensor table = tensor::of<float>({5, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
 const tensor gradient = tensor::full<float>({5, 2}, 0.25f);
@@ -59,6 +65,49 @@ BOOST_AUTO_TEST_CASE(the_file_is_plain_safetensors_with_one_tensor_for_a_sharded
   const safetensors_file read{file.path};
   BOOST_TEST(read.names() == (std::vector<std::string>{"v"}), boost::test_tools::per_element());
   BOOST_TEST(read.read("v").bitwise_equal(table));
+}
+
+BOOST_AUTO_TEST_CASE(a_slot_that_only_some_shards_have_is_not_saved_as_if_it_were_whole) {
+  const scratch_file file;
+  local_world world{{.workers = 1, .servers = 2}};
+  const auto v = world.strategy.sharded("v", table, fixed_shards_partitioner(2));
+  v.shard(0).apply_gradient(optimizer::adam(0.1), tensor::full<float>({3, 2}, 0.25f));
+  save_checkpoint(world.strategy, file.path);
+  const safetensors_file read{file.path};
+  BOOST_TEST(read.names() == (std::vector<std::string>{"v"}), boost::test_tools::per_element());
+  BOOST_TEST(read.read("v").bitwise_equal(v.read()));
+  restore_checkpoint(world.strategy, file.path);
+  v.apply_gradient(optimizer::adam(0.1), gradient);
+}
+
+BOOST_AUTO_TEST_CASE(contents_pass_in_pieces_when_the_window_is_small) {
+  const scratch_file whole;
+  const scratch_file pieces{whole.path + "-pieces"};
+  local_world world{{.workers = 1, .servers = 3}};
+  const auto rule = optimizer::adam(0.1);
+  std::vector<sharded_variable> variables;
+  for (int i = 0; i < 20; ++i) {
+    auto content = tensor::zeros(dtype::float32, {37, 11});
+    for (auto& x : content.mutable_values<float>())
+      x = static_cast<float>(i) + 0.125f * static_cast<float>(&x - content.values<float>().data());
+    variables.push_back(world.strategy.sharded("v" + std::to_string(i), content, fixed_shards_partitioner(1 + i % 5)));
+    if (i % 2 == 0) variables.back().apply_gradient(rule, tensor::full<float>({37, 11}, 0.25f));
+  }
+  world.strategy.variable("count", std::int64_t{9});
+  save_checkpoint(world.strategy, whole.path);
+  for (const std::size_t window : {std::size_t{1}, std::size_t{10'000}, std::size_t{40'000}}) {
+    save_checkpoint(world.strategy, pieces.path, {}, {.window_bytes = window});
+    BOOST_TEST(bytes_of(pieces.path) == bytes_of(whole.path));
+  }
+  std::vector<tensor> before;
+  for (const auto& v : variables) {
+    before.push_back(v.read());
+    v.assign(tensor::zeros(dtype::float32, {37, 11}));
+  }
+  restore_checkpoint(world.strategy, pieces.path, {.window_bytes = 5'000});
+  for (std::size_t i = 0; i < variables.size(); ++i) BOOST_TEST(variables[i].read().bitwise_equal(before[i]));
+  save_checkpoint(world.strategy, pieces.path);
+  BOOST_TEST(bytes_of(pieces.path) == bytes_of(whole.path));
 }
 
 BOOST_AUTO_TEST_CASE(handles_work_on_after_a_restore_in_place) {
