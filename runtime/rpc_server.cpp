@@ -124,14 +124,15 @@ void server::start() {
   const system_scope scope;
   self.spawn_executors();
   try {
+    if (self.which == layer::caf) self.bulk = transport_at(self.address);
     const listener_options options{.system = self.system.get(),
                                    .address = self.address,
                                    .methods = self.methods,
                                    .executors = self.executors,
                                    .admitted = self.admitted,
                                    .bounds = self.options.bounds,
-                                   .silence = self.options.silence};
-    if (self.which == layer::caf) self.bulk = transport_at(self.address);
+                                   .silence = self.options.silence,
+                                   .tensors_where_dialled = self.bulk && listens_everywhere(*self.bulk)};
     self.listening = self.which == layer::caf ? listen_caf(options) : listen_grpc(options);
   } catch (...) {
     self.stop_executors(later(std::chrono::steady_clock::now(), self.options.stop_limit));

@@ -1,5 +1,6 @@
 // What every communicator checks before anything is sent, so that a bad argument on one rank leaves the group usable.
 #include <troupe/device/collectives/communicator.hpp>
+#include <troupe/device/collectives/internal/deadline.hpp>
 
 #include <fmt/format.h>
 
@@ -77,12 +78,7 @@ void communicator::check_device(collective_kind kind, const tensor& x) const {
 }
 
 void communicator::perform(const collective& call, const std::byte* input, std::byte* output, nanoseconds limit) {
-  const auto now = clock::now();
-  if (limit <= nanoseconds::zero() || limit > clock::time_point::max() - now) {
-    throw invalid_argument_error{
-        fmt::format("{}: the limit is {} ns; expected a positive, finite time", to_string(call.kind), limit.count())};
-  }
-  execute(call, input, output, now + limit);
+  execute(call, input, output, deadline_after(limit, to_string(call.kind)));
 }
 
 }  // namespace troupe

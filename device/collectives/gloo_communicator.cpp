@@ -12,6 +12,7 @@
 //     again for round s + 2, and nobody ever waits for sending alone.
 #include <troupe/device/base/internal/pipe_signal_guard.hpp>
 #include <troupe/device/collectives/gloo_communicator.hpp>
+#include <troupe/device/collectives/internal/deadline.hpp>
 #include <troupe/device/collectives/internal/deadline_watch.hpp>
 #include <troupe/device/collectives/internal/gloo_mesh.hpp>
 #include <troupe/device/collectives/internal/gloo_messages.hpp>
@@ -358,11 +359,8 @@ std::unique_ptr<communicator> make_gloo_communicator(rendezvous_store& store, co
     throw invalid_argument_error{
         fmt::format("rank {} of a group of {}: expected at least one rank, numbered from 0", rank, size)};
   }
-  const auto now = communicator::clock::now();
-  if (limit <= 0ns || limit > communicator::clock::time_point::max() - now) {
-    throw invalid_argument_error{fmt::format("the limit is {} ns; expected a positive, finite time", limit.count())};
-  }
-  return std::make_unique<gloo_communicator>(rank, size, connect_gloo_mesh(store, address, rank, size, now + limit));
+  const auto deadline = deadline_after(limit, "connecting");
+  return std::make_unique<gloo_communicator>(rank, size, connect_gloo_mesh(store, address, rank, size, deadline));
 }
 
 }  // namespace troupe

@@ -12,6 +12,7 @@
 // S-3 A rank that waits sees, in this order: that the other one is there after all; that the group has ended, and why;
 //     that the other one has left or its process has ended; that the deadline has passed. So who does all that was
 //     needed and then ends harms nobody, and the first loss is the one that all ranks name.
+#include <troupe/device/collectives/internal/deadline.hpp>
 #include <troupe/device/collectives/internal/futex.hpp>
 #include <troupe/device/collectives/internal/shared_memory_rendezvous.hpp>
 #include <troupe/device/collectives/internal/spin_wait.hpp>
@@ -166,6 +167,7 @@ void shared_memory_communicator::sleep_for(int other, clock::time_point deadline
 
 void shared_memory_communicator::check_waiting(int other, clock::time_point deadline) {
   if (const auto why = broken()) throw_status(*why);
+  processes_.look();
   for (auto each = 0; each < size(); ++each) {
     const auto ended = processes_.ended(each);
     const auto left = segment_.slot(each).left.load();
@@ -205,11 +207,8 @@ std::unique_ptr<communicator> make_shared_memory_communicator(const std::string&
     throw invalid_argument_error{fmt::format(
         "rank {} of a group of {}: expected 1 to {} ranks on one host, numbered from 0", rank, size, size_max)};
   }
-  const auto now = communicator::clock::now();
-  if (limit <= 0ns || limit > communicator::clock::time_point::max() - now) {
-    throw invalid_argument_error{fmt::format("the limit is {} ns; expected a positive, finite time", limit.count())};
-  }
-  return std::make_unique<shared_memory_communicator>(rank, size, meet_in_shared_memory(name, rank, size, now + limit));
+  const auto deadline = deadline_after(limit, "forming a group");
+  return std::make_unique<shared_memory_communicator>(rank, size, meet_in_shared_memory(name, rank, size, deadline));
 }
 
 }  // namespace troupe

@@ -47,6 +47,7 @@ void copy_runs(std::byte*, std::size_t, const std::byte*, std::size_t, std::size
 void set_zero(std::byte*, const std::string& device, std::size_t) { refuse(device); }
 memory_statistics statistics_of_memory(const std::string& device) { refuse(device); }
 memory_statistics statistics_of_pinned_memory() { return {}; }
+void release_kept_pinned_memory() {}
 void set_memory_limit(const std::string& device, std::size_t) { refuse(device); }
 void release_kept_memory(const std::string& device) { refuse(device); }
 

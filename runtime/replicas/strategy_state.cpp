@@ -355,14 +355,16 @@ std::vector<std::string> strategy_state::variable_devices(bool one_per_replica) 
 
 void strategy_state::remember(const std::shared_ptr<variable_state>& variable) {
   const std::scoped_lock lock{mutex_};
-  std::erase_if(variables_, [](const auto& each) { return each.expired(); });
-  for (const auto& each : variables_) {
-    const auto existing = each.lock();
-    if (existing && existing->name() == variable->name())
-      throw already_exists_error{
-          fmt::format("this strategy already has a variable \"{}\"; choose another name", variable->name())};
-  }
+  auto& place = by_name_[variable->name()];
+  if (!place.expired())
+    throw already_exists_error{
+        fmt::format("this strategy already has a variable \"{}\"; choose another name", variable->name())};
+  place = variable;
   variables_.push_back(variable);
+  if (variables_.size() < tidy_at_) return;
+  std::erase_if(variables_, [](const auto& each) { return each.expired(); });
+  std::erase_if(by_name_, [](const auto& each) { return each.second.expired(); });
+  tidy_at_ = std::max<std::size_t>(64, 2 * variables_.size());
 }
 
 std::vector<std::shared_ptr<variable_state>> strategy_state::variables() const {

@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace troupe {
@@ -128,7 +129,10 @@ class strategy_state : public std::enable_shared_from_this<strategy_state> {
 
   strategy_settings settings_;
   mutable std::mutex mutex_;
-  std::vector<std::weak_ptr<variable_state>> variables_;  // under the mutex
+  // Under the mutex: in the order of creation, and by name. Those that are gone are thrown out now and then.
+  std::vector<std::weak_ptr<variable_state>> variables_;
+  std::unordered_map<std::string, std::weak_ptr<variable_state>> by_name_;
+  std::size_t tidy_at_ = 64;
 };
 
 }  // namespace troupe

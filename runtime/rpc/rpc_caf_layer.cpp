@@ -1,6 +1,7 @@
 #include <troupe/actors/rpc/internal/rpc_channel.hpp>
 #include <troupe/actors/rpc/internal/rpc_door.hpp>
 #include <troupe/runtime/cluster/basp_dialer.hpp>
+#include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
@@ -11,9 +12,12 @@
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <utility>
 
 namespace troupe::rpc {
 
@@ -29,26 +33,44 @@ class local_doors {
     return all;
   }
 
-  void add(std::uint16_t port, const door_actor& door) {
+  /// `number`: the address that it listens on.
+  void add(std::uint16_t port, const door_actor& door, std::string number) {
     const std::scoped_lock lock{mutex_};
-    doors_[port] = caf::actor_cast<caf::weak_actor_ptr>(door);
+    doors_[port] = {caf::actor_cast<caf::weak_actor_ptr>(door), std::move(number)};
   }
   void remove(std::uint16_t port) {
     const std::scoped_lock lock{mutex_};
     doors_.erase(port);
   }
   door_actor find(const std::string& host, std::uint16_t port) const {
-    if (!is_local_host(host)) return {};
-    const std::scoped_lock lock{mutex_};
-    const auto found = doors_.find(port);
-    if (found == doors_.end()) return {};
-    const auto alive = found->second.lock();
-    return alive ? caf::actor_cast<door_actor>(alive) : door_actor{};
+    const auto there = at(port);
+    const auto alive = there.door.lock();
+    if (!alive || !leads_to(host, there)) return {};
+    return caf::actor_cast<door_actor>(alive);
   }
 
  private:
+  struct local_door {
+    caf::weak_actor_ptr door;
+    std::string number;
+  };
+
+  local_door at(std::uint16_t port) const {
+    const std::scoped_lock lock{mutex_};
+    const auto found = doors_.find(port);
+    return found == doors_.end() ? local_door{} : found->second;
+  }
+
+  /// A name of this machine may mean another process, which listens on another of its addresses.
+  static bool leads_to(const std::string& host, const local_door& there) {
+    if (is_local_host(host)) return true;
+    const auto numbers = own_numbers_of(host);
+    if (there.number == "0.0.0.0" || there.number == "::") return !numbers.empty();
+    return std::find(numbers.begin(), numbers.end(), there.number) != numbers.end();
+  }
+
   mutable std::mutex mutex_;
-  std::map<std::uint16_t, caf::weak_actor_ptr> doors_;
+  std::map<std::uint16_t, local_door> doors_;
 };
 
 struct dialer_state {
@@ -76,7 +98,8 @@ class caf_listener : public listener {
         door_(system_.spawn(door, door_options{.methods = options.methods->describe(),
                                                .executors = options.executors,
                                                .bounds = options.bounds,
-                                               .silence = options.silence})) {
+                                               .silence = options.silence,
+                                               .tensors_where_dialled = options.tensors_where_dialled})) {
     const auto listen = listen_address(options.address.host);
     const auto published = system_.middleman().publish(door_, options.address.port, listen.c_str(), true);
     if (!published) {
@@ -85,7 +108,7 @@ class caf_listener : public listener {
                                           troupe::to_string(options.address), system_.render(published.error()))};
     }
     port_ = *published;
-    local_doors::instance().add(port_, door_);
+    local_doors::instance().add(port_, door_, listen);
   }
 
   ~caf_listener() override {
@@ -117,7 +140,8 @@ class networked_channel : private channel_environment, public caf_channel {
                               .port = options.address.port,
                               .client_name = options.client_name,
                               .bounds = options.bounds,
-                              .silence = options.silence}),
+                              .silence = options.silence,
+                              .redirect = [host = options.address.host](bulk_ticket& t) { redirect(t, host); }}),
         dialer_(std::move(dials)) {}
   ~networked_channel() override {
     close();

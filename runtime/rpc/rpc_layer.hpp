@@ -41,6 +41,8 @@ struct listener_options {
   std::shared_ptr<admission> admitted;
   limits bounds;
   liveness silence;
+  /// See server_welcome.
+  bool tensors_where_dialled = false;
 };
 
 /// Takes calls from the network. The destructor closes the port; calls that are still open then have been answered by

@@ -1,6 +1,6 @@
-#include <troupe/device/base/internal/descriptor.hpp>
-#include <troupe/runtime/bulk/bulk_socket.hpp>
+#include <troupe/runtime/bulk/bulk_protocol.hpp>
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
+#include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/rpc/rpc_transport.hpp>
 
@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 
-#include <netdb.h>
 #include <unistd.h>
 
 namespace troupe::rpc {
@@ -17,17 +16,23 @@ namespace {
 
 constexpr auto loopback = "127.0.0.1";
 
+bool is_wildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
 /// Provided by this file. Its users own it together: the process finds it for as long as one of them has it.
 class provided_transport final : public tcp_bulk {
  public:
   provided_transport(const std::string& listen, const std::string& advertised)
-      : tcp_bulk({.listen_host = listen, .advertised_host = advertised}), reaches_others_(advertised != loopback) {}
+      : tcp_bulk({.listen_host = listen, .advertised_host = advertised}),
+        reaches_others_(advertised != loopback),
+        everywhere_(is_wildcard(listen)) {}
 
   /// Whether other machines reach it.
   bool reaches_others() const { return reaches_others_; }
+  bool everywhere() const { return everywhere_; }
 
  private:
   const bool reaches_others_;
+  const bool everywhere_;
 };
 
 /// A loopback transport is of no use to other machines, so it gives way to one that they reach; whoever still uses it
@@ -46,23 +51,6 @@ std::shared_ptr<bulk_transport> provide(const std::string& listen, const std::st
   return made;
 }
 
-/// The address that this machine has on the way to the server. Nothing is sent: the kernel only chooses a route.
-std::string address_towards(const task_address& server) {
-  for (const auto& candidate : resolve(server.host, server.port)) {
-    const descriptor probe{::socket(candidate.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
-    const auto* const there = reinterpret_cast<const sockaddr*>(&candidate.storage);
-    if (probe.get() < 0 || ::connect(probe.get(), there, candidate.length) != 0) continue;
-    socket_address own;
-    own.length = sizeof own.storage;
-    auto* const address = reinterpret_cast<sockaddr*>(&own.storage);
-    if (::getsockname(probe.get(), address, &own.length) != 0) continue;
-    std::array<char, NI_MAXHOST> text{};
-    if (::getnameinfo(address, own.length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0)
-      return text.data();
-  }
-  return loopback;
-}
-
 std::string own_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
@@ -76,15 +64,31 @@ bool is_local_host(const std::string& host) {
 }
 
 std::shared_ptr<bulk_transport> transport_towards(const task_address& server) {
-  const auto own = is_local_host(server.host) ? std::string{loopback} : address_towards(server);
+  auto own = is_local_host(server.host) ? std::string{loopback} : number_towards(server.host);
+  if (own.empty()) own = loopback;
   return provide(own, own);
 }
 
 std::shared_ptr<bulk_transport> transport_at(const task_address& listening) {
-  const auto is_wildcard = listening.host == "0.0.0.0" || listening.host == "::";
-  if (is_wildcard) return provide(listening.host, own_name());
+  if (is_wildcard(listening.host)) return provide(listening.host, own_name());
   if (is_local_host(listening.host)) return provide(loopback, loopback);
   return provide(listen_address(listening.host), listening.host);
+}
+
+bool listens_everywhere(const bulk_transport& transport) {
+  const auto* const provided = dynamic_cast<const provided_transport*>(&transport);
+  return provided != nullptr && provided->everywhere();
+}
+
+void redirect(bulk_ticket& ticket, const std::string& host) {
+  try {
+    if (!refusal_in(ticket.endpoint).ok()) return;
+    auto endpoint = bulk_endpoint::parse(ticket.endpoint);
+    endpoint.host = host;
+    ticket.endpoint = endpoint.to_string();
+  } catch (const error&) {
+    // Who fetches it is told.
+  }
 }
 
 }  // namespace troupe::rpc

@@ -1,10 +1,12 @@
-// Processes that share a host's network but not its process numbers, as containers do: they can't share memory, find
-// that out by themselves, and work together over TCP.
+// What containers bring about. Processes that share a host's network but not its process numbers can't share memory,
+// find that out by themselves, and work together over TCP. A server's own name may mean nothing to its clients.
 #include "process_cluster.hpp"
 #include "test_program.hpp"
 
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
 #include <troupe/runtime/replica_context.hpp>
+#include <troupe/runtime/rpc_client.hpp>
+#include <troupe/runtime/rpc_server.hpp>
 #include <troupe/runtime/strategy_extended.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -65,7 +67,36 @@ const test_program apart_with_shared_memory{"apart_with_shared_memory", [](int a
                                                                {.transport = process_transport_choice::shared_memory});
                                             }};
 
+// --- servers --------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view unknown_name = "nowhere.invalid";
+
+/// A server on all addresses of a machine whose name nobody knows.
+int serve_under_an_unknown_name(int, char**) {
+  require(::unshare(CLONE_NEWUTS) == 0 && ::sethostname(unknown_name.data(), unknown_name.size()) == 0,
+          "the machine's name can't be changed");
+  auto server = rpc::server::create("caf", "0.0.0.0:0");
+  server.register_method("ones", [](std::int64_t count) { return tensor::full(shape{count}, 1.0f); });
+  server.start();
+  say("port {}", server.port());
+  while (true) ::pause();  // until it is killed
+}
+
+const test_program unknown_server{"unknown_server", serve_under_an_unknown_name};
+
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(large_results_of_a_server_come_from_the_address_that_was_dialled,
+                     *boost::unit_test::precondition(namespaces_can_be_made)) {
+  process_cluster processes{unknown_server.name(), {.workers = 0, .servers = 0}};
+  processes.start();
+  const auto line = processes.wait_for("port ");
+  const auto port = line.substr(line.rfind(' ') + 1);
+  const auto client = rpc::client::create("caf", "127.0.0.1:" + port, {}, 20s);
+  const auto ones = client.method<tensor(std::int64_t)>("ones").blocking(1'000'000);
+  BOOST_TEST(ones.element_count() == 1'000'000);
+  BOOST_TEST(ones.values<float>().back() == 1.0f);
+}
 
 BOOST_AUTO_TEST_CASE(processes_without_common_process_numbers_work_together_over_tcp,
                      *boost::unit_test::precondition(namespaces_can_be_made)) {

@@ -234,6 +234,7 @@ void call_table::connected(std::vector<executor_actor> executors, const server_w
     session_ = terms.session;
     calls_max_ = terms.calls_per_client_max;
     request_bytes_max_ = terms.request_bytes_max;
+    tensors_where_dialled_ = terms.tensors_where_dialled;
   }
   flush();
 }

@@ -16,6 +16,7 @@
 #include <troupe/actors/rpc/rpc_call.hpp>
 #include <troupe/actors/rpc/rpc_messages.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -52,6 +53,9 @@ class call_table {
   void fail(std::uint64_t id, const status& why);
   /// Ends every call, and every later one, with `why`.
   void close(const status& why);
+
+  /// As the server's welcome says.
+  bool tensors_where_dialled() const { return tensors_where_dialled_.load(std::memory_order_relaxed); }
 
   // --- the client's actor ---
 
@@ -103,6 +107,7 @@ class call_table {
   std::vector<executor_actor> executors_;
   std::size_t calls_max_ = 0;
   std::size_t request_bytes_max_ = 0;
+  std::atomic<bool> tensors_where_dialled_ = false;
   status closed_;
 };
 

@@ -22,11 +22,14 @@ void take_reply(const std::shared_ptr<call_table>& calls, std::uint64_t alone, w
 
 /// Handles answers in the thread that brings them: one turn less than an actor needs. An answer with tensors is
 /// alone in its message, so nothing depends on which comes first.
-void take_message(const std::shared_ptr<call_table>& calls, caf::type_erased_tuple& content) {
+void take_message(const std::shared_ptr<call_table>& calls, const std::function<void(bulk_ticket&)>& redirect,
+                  caf::type_erased_tuple& content) {
   if (!content.match_elements<outcome_atom, std::uint64_t, wire<call_replies>>()) return;
   const auto alone = content.get_as<std::uint64_t>(1);
   auto message = content.get_as<wire<call_replies>>(2);
   if (!message.waits_for_bulk()) return take_reply(calls, alone, message);
+  if (redirect && calls->tensors_where_dialled())
+    for (auto& [_, ticket] : message.arrival()->tickets) redirect(ticket);
   fetch_attachments(message.arrival(), bulk_limit,
                     [calls, alone, message]() mutable { take_reply(calls, alone, message); });
 }
@@ -60,8 +63,9 @@ caf_channel::caf_channel(caf::actor_system& system, const caf_channel_options& o
                                                             .now = [&system] { return system.clock().now(); },
                                                             .wake = [door] { caf::anon_send(*door, submit_atom_v); },
                                                             .inbox = inbox_});
-  companion_of(inbox_)->on_enqueue(
-      [calls = calls_](caf::mailbox_element_ptr arrived) { take_message(calls, arrived->content()); });
+  companion_of(inbox_)->on_enqueue([calls = calls_, redirect = options.redirect](caf::mailbox_element_ptr arrived) {
+    take_message(calls, redirect, arrived->content());
+  });
   connection_ = system.spawn(connection, connection_options{.dialer = options.dialer,
                                                             .host = options.host,
                                                             .port = options.port,

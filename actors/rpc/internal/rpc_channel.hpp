@@ -6,6 +6,7 @@
 
 #include <caf/actor_system.hpp>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct caf_channel_options {
   std::string client_name;
   limits bounds;
   liveness silence;
+  /// Changes a ticket so that its bytes are fetched from the address that was dialled; see server_welcome.
+  std::function<void(bulk_ticket&)> redirect;
 };
 
 class caf_channel : public channel {

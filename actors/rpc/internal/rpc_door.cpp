@@ -44,7 +44,8 @@ door_actor::behavior_type door_state::make_behavior(door_options options) {
         server_welcome welcome{.session = session,
                                .methods = options_.methods,
                                .calls_per_client_max = options_.bounds.calls_per_client_max,
-                               .request_bytes_max = options_.bounds.request_bytes_max};
+                               .request_bytes_max = options_.bounds.request_bytes_max,
+                               .tensors_where_dialled = options_.tensors_where_dialled};
         return {options_.executors, wire<server_welcome>{std::move(welcome)}};
       },
       [this](dismiss_atom, std::uint64_t session) {

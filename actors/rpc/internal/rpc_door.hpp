@@ -24,6 +24,8 @@ struct door_options {
   std::vector<executor_actor> executors;
   limits bounds;
   liveness silence;
+  /// See server_welcome.
+  bool tensors_where_dialled = false;
 };
 
 class door_state {

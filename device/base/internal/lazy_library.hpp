@@ -4,6 +4,7 @@
 // they are found when somebody calls them.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -27,7 +28,8 @@ class lazy_library {
   std::string problem_;
 };
 
-/// A function of such a library; `Signature` is that of its declaration: lazy_function<decltype(ncclAllReduce)>.
+/// A function of such a library; `Signature` is that of its declaration: lazy_function<decltype(ncclAllReduce)>. It is
+/// looked up once: the loader has one lock for all.
 template <class Signature>
 class lazy_function;
 
@@ -37,12 +39,18 @@ class lazy_function<Result(Args...)> {
   constexpr lazy_function(lazy_library& library, const char* name) : library_(library), name_(name) {}
 
   Result operator()(Args... arguments) const {
-    return reinterpret_cast<Result (*)(Args...)>(library_.symbol(name_))(std::forward<Args>(arguments)...);
+    auto* address = address_.load(std::memory_order_acquire);
+    if (address == nullptr) {
+      address = library_.symbol(name_);
+      address_.store(address, std::memory_order_release);
+    }
+    return reinterpret_cast<Result (*)(Args...)>(address)(std::forward<Args>(arguments)...);
   }
 
  private:
   lazy_library& library_;
   const char* name_;
+  mutable std::atomic<void*> address_ = nullptr;
 };
 
 }  // namespace troupe

@@ -25,8 +25,11 @@ namespace {
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+/// gloo adds it to the clock, which must not run over.
 milliseconds time_left(clock::time_point deadline) {
-  return std::max(std::chrono::ceil<milliseconds>(deadline - clock::now()), milliseconds{1});
+  constexpr milliseconds longest = std::chrono::hours{24 * 365};
+  const auto left = std::min<std::chrono::nanoseconds>(deadline - clock::now(), longest);
+  return std::max(std::chrono::ceil<milliseconds>(left), milliseconds{1});
 }
 
 /// gloo's view of a rendezvous store.

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,14 +31,13 @@ descriptor open_process(int member, pid_t pid) {
 process_watch::process_watch(std::vector<pid_t> processes) : processes_(std::move(processes)) {
   for (auto member = 0; member < static_cast<int>(processes_.size()); ++member) {
     descriptors_.push_back(open_process(member, pid(member)));
+    watched_.push_back({descriptors_.back().get(), POLLIN, 0});
   }
 }
 
-bool process_watch::ended(int member) const noexcept {
-  const auto& watched = descriptors_[static_cast<std::size_t>(member)];
-  if (!watched) return false;
-  pollfd each{watched.get(), POLLIN, 0};
-  return ::poll(&each, 1, 0) > 0;
+void process_watch::look() noexcept {
+  // What fails is tried again at the next look.
+  ::poll(watched_.data(), watched_.size(), 0);
 }
 
 }  // namespace troupe

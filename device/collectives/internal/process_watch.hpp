@@ -3,10 +3,10 @@
 
 #include <troupe/device/base/internal/descriptor.hpp>
 
-#include <optional>
-#include <span>
+#include <cstddef>
 #include <vector>
 
+#include <poll.h>
 #include <sys/types.h>
 
 namespace troupe {
@@ -19,12 +19,15 @@ class process_watch {
   explicit process_watch(std::vector<pid_t> processes);
 
   pid_t pid(int member) const { return processes_[static_cast<std::size_t>(member)]; }
-  /// Whether the member's process has ended. One system call, never blocks.
-  bool ended(int member) const noexcept;
+  /// Looks at all of them: one system call, however many they are. Never blocks.
+  void look() noexcept;
+  /// Whether the member's process had ended at the last look.
+  bool ended(int member) const noexcept { return watched_[static_cast<std::size_t>(member)].revents != 0; }
 
  private:
   std::vector<pid_t> processes_;
   std::vector<descriptor> descriptors_;
+  std::vector<pollfd> watched_;  // by member; this process is passed over
 };
 
 }  // namespace troupe

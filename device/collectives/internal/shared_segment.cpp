@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <new>
 #include <string>
@@ -32,11 +33,23 @@ enum end_state : std::uint32_t { running = 0, writing = 1, ended = 2 };
 
 constexpr std::size_t whole_pages(std::size_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes; }
 
-[[noreturn]] void throw_no_memory(int ranks, std::size_t bytes, const char* call) {
+[[noreturn]] void throw_no_memory(int ranks, std::size_t bytes, const char* call, int reason = errno) {
   throw resource_exhausted_error{fmt::format(
       "{} ranks on this host need {} MiB of memory to share, but {}: {}; free memory, raise the container's limit, or "
       "run fewer ranks on this host",
-      ranks, (bytes >> 20) + 1, call, std::strerror(errno))};
+      ranks, (bytes >> 20) + 1, call, std::strerror(reason))};
+}
+
+/// Returns 0 or an errno. A signal would make the kernel give up and undo what it has done, so a program that gets one
+/// each millisecond (a profiler's) would never come to an end: they wait until this is done.
+int reserve(int file, off_t length) {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const auto failure = ::posix_fallocate(file, 0, length);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return failure;
 }
 
 [[noreturn]] void throw_foreign(const char* what) {
@@ -95,7 +108,8 @@ shared_segment shared_segment::create(int ranks) {
   const auto length = static_cast<off_t>(bytes);
   if (::ftruncate(file.get(), length) != 0) throw_no_memory(ranks, bytes, "ftruncate");
   // Reserved now: a page that cannot be had later would be a SIGBUS in the middle of a collective.
-  if (::posix_fallocate(file.get(), 0, length) != 0) throw_no_memory(ranks, bytes, "fallocate");
+  if (const auto failure = reserve(file.get(), length); failure != 0)
+    throw_no_memory(ranks, bytes, "fallocate", failure);
   if (::fcntl(file.get(), F_ADD_SEALS, seals) != 0) throw_no_memory(ranks, bytes, "fcntl(F_ADD_SEALS)");
   shared_segment result{std::move(file), ranks};
   // Fresh pages are zeros, which is what all the rest begins with.

@@ -13,6 +13,9 @@ namespace troupe::cuda {
 
 namespace {
 
+/// CUDA refuses larger strides.
+constexpr std::size_t stride_bytes_max = (std::size_t{1} << 31) - 1;
+
 void* allocate_host(std::size_t bytes) {
   void* memory = nullptr;
   const auto result = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
@@ -24,11 +27,16 @@ void* allocate_host(std::size_t bytes) {
   return memory;
 }
 
-// Blocks are reused at once: every copy to or from the host has ended when its caller goes on.
+// Blocks are reused at once: every copy to or from the host has ended when its caller goes on. What is kept can't be
+// swapped out, so it has a limit.
 caching_allocator& pinned_memory() {
-  static auto* allocator = new caching_allocator{
-      "pinned host memory", {.allocate = allocate_host, .release = [](void* memory) { cudaFreeHost(memory); }}};
-  return *allocator;
+  static auto& allocator = *[] {
+    auto* const made = new caching_allocator{
+        "pinned host memory", {.allocate = allocate_host, .release = [](void* memory) { cudaFreeHost(memory); }}};
+    made->keep_at_most(kept_pinned_bytes_max);
+    return made;
+  }();
+  return allocator;
 }
 
 buffer take_buffer(caching_allocator& allocator, std::size_t bytes, std::string device) {
@@ -112,8 +120,16 @@ void copy_runs(std::byte* target, std::size_t target_stride, const std::byte* so
   if (run_bytes == 0 || run_count == 0) return;
   auto& state = state_of(device);
   state.make_current();
+  const auto queue = state.work().handle();
+  if (run_count == 1 || target_stride > stride_bytes_max) {
+    for (auto run = std::size_t{0}; run < run_count; ++run)
+      check(cudaMemcpyAsync(target + run * target_stride, source + run * run_bytes, run_bytes, cudaMemcpyDeviceToDevice,
+                            queue),
+            "cudaMemcpyAsync");
+    return;
+  }
   check(cudaMemcpy2DAsync(target, target_stride, source, run_bytes, run_bytes, run_count, cudaMemcpyDeviceToDevice,
-                          state.work().handle()),
+                          queue),
         "cudaMemcpy2DAsync");
 }
 
@@ -129,6 +145,8 @@ memory_statistics statistics_of_memory(const std::string& device) { return state
 memory_statistics statistics_of_pinned_memory() { return pinned_memory().statistics(); }
 
 void set_memory_limit(const std::string& device, std::size_t bytes) { state_of(device).memory().set_limit(bytes); }
+
+void release_kept_pinned_memory() { pinned_memory().release_kept(); }
 
 void release_kept_memory(const std::string& device) {
   auto& state = state_of(device);

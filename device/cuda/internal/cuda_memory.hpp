@@ -36,6 +36,10 @@ void set_zero(std::byte* target, const std::string& device, std::size_t bytes);
 
 memory_statistics statistics_of_memory(const std::string& device);
 memory_statistics statistics_of_pinned_memory();
+/// What of the host's pinned memory is kept for reuse.
+inline constexpr std::size_t kept_pinned_bytes_max = std::size_t{1} << 30;
+/// Gives it back to the system.
+void release_kept_pinned_memory();
 
 /// The most that this process may use and keep on the device, in bytes; what is in use stays.
 void set_memory_limit(const std::string& device, std::size_t bytes);

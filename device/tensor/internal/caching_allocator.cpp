@@ -75,15 +75,20 @@ void* caching_allocator::take_new(std::size_t size) {
 }
 
 void caching_allocator::give(void* block, std::size_t bytes) noexcept {
-  const auto size = size_class(bytes);
+  if (!keep(block, size_class(bytes))) source_.release(block);
+}
+
+bool caching_allocator::keep(void* block, std::size_t size) noexcept {
   std::lock_guard lock{mutex_};
   statistics_.used_bytes -= size;
+  if (size > kept_bytes_max_ || statistics_.kept_bytes > kept_bytes_max_ - size) return false;
   try {
     kept_[size].push_back(block);
-    statistics_.kept_bytes += size;
   } catch (const std::bad_alloc&) {
-    source_.release(block);  // no host memory for the note that it is kept
+    return false;  // no host memory for the note that it is kept
   }
+  statistics_.kept_bytes += size;
+  return true;
 }
 
 void caching_allocator::release_kept() noexcept {
@@ -99,6 +104,15 @@ void caching_allocator::release_kept() noexcept {
 void caching_allocator::set_limit(std::size_t bytes) {
   std::lock_guard lock{mutex_};
   limit_bytes_ = bytes;
+}
+
+void caching_allocator::keep_at_most(std::size_t bytes) {
+  {
+    std::lock_guard lock{mutex_};
+    kept_bytes_max_ = bytes;
+    if (statistics_.kept_bytes <= bytes) return;
+  }
+  release_kept();
 }
 
 memory_statistics caching_allocator::statistics() const {

@@ -56,6 +56,8 @@ class caching_allocator {
   void release_kept() noexcept;
   /// The most that may be used and kept together. What is used already stays.
   void set_limit(std::size_t bytes);
+  /// The most that may be kept: blocks that are given back beyond it go to the source at once.
+  void keep_at_most(std::size_t bytes);
   memory_statistics statistics() const;
 
   /// The size of the block that serves a request.
@@ -63,6 +65,7 @@ class caching_allocator {
 
  private:
   void* take_kept(std::size_t size);
+  bool keep(void* block, std::size_t size) noexcept;
   void* take_new(std::size_t size);
   [[noreturn]] void throw_exhausted(std::size_t bytes) const;
 
@@ -71,6 +74,7 @@ class caching_allocator {
   mutable std::mutex mutex_;
   std::map<std::size_t, std::vector<void*>> kept_;  // by size class
   std::size_t limit_bytes_ = no_limit;
+  std::size_t kept_bytes_max_ = no_limit;
   memory_statistics statistics_;
 };
 

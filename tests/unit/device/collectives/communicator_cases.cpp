@@ -151,6 +151,15 @@ void leaving_ends_the_others(const group_runner& run) {
   require_all({ends[0], ends[1]}, status_code::unavailable, "rank 2");
 }
 
+void the_longest_limit_is_none(const group_runner& run) {
+  require_ok(run(2, [](communicator& c) {
+    auto x = tensor::full(shape{3}, 1.0f);
+    c.all_reduce(x, reduce_op::sum, std::chrono::nanoseconds::max());
+    expect(x.values<float>().back() == 2.0f, "the sum is there");
+    c.barrier(std::chrono::nanoseconds::max());
+  }));
+}
+
 void bad_arguments_break_nothing(const group_runner& run) {
   require_ok(run(2, [](communicator& c) {
     auto x = tensor::of({true, false});

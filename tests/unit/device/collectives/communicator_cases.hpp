@@ -30,6 +30,7 @@ void late_ranks_are_named(const group_runner& run);
 void an_abort_reaches_all(const group_runner& run);
 void a_broken_group_stays_broken(const group_runner& run);
 void leaving_ends_the_others(const group_runner& run);
+void the_longest_limit_is_none(const group_runner& run);
 void bad_arguments_break_nothing(const group_runner& run);
 
 }  // namespace troupe::communicator_cases

@@ -53,6 +53,8 @@ BOOST_AUTO_TEST_CASE(who_gives_up_after_the_last_collective_disturbs_nobody_in_i
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_limit_beyond_the_end_of_the_clock_is_none) { the_longest_limit_is_none(run); }
+
 BOOST_AUTO_TEST_CASE(a_bad_argument_leaves_the_group_usable) { bad_arguments_break_nothing(run); }
 
 BOOST_AUTO_TEST_CASE(ranks_that_do_not_come_end_the_connecting_when_the_limit_passes) {

@@ -115,6 +115,8 @@ BOOST_AUTO_TEST_CASE(ranks_that_are_done_leave_the_processes_as_they_are) {
   BOOST_TEST(!second->broken().has_value());
 }
 
+BOOST_AUTO_TEST_CASE(a_limit_beyond_the_end_of_the_clock_is_none) { the_longest_limit_is_none(run); }
+
 BOOST_AUTO_TEST_CASE(a_bad_argument_leaves_the_group_usable) { bad_arguments_break_nothing(run); }
 
 BOOST_AUTO_TEST_CASE(a_mean_of_large_halves_does_not_overflow) {

@@ -2,6 +2,7 @@
 #include "communicator_cases.hpp"
 
 #include <troupe/device/collectives/internal/local_socket.hpp>
+#include <troupe/device/collectives/internal/shared_segment.hpp>
 #include <troupe/device/collectives/shared_memory_communicator.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -10,10 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <cstring>
 #include <latch>
 #include <span>
 
+#include <sys/time.h>
 #include <unistd.h>
 
 BOOST_AUTO_TEST_SUITE(shared_memory_communicator_suite)
@@ -63,6 +66,8 @@ BOOST_AUTO_TEST_CASE(an_abort_ends_the_calls_of_all_ranks_with_its_status) { an_
 BOOST_AUTO_TEST_CASE(a_broken_communicator_throws_the_same_error_from_then_on) { a_broken_group_stays_broken(run); }
 
 BOOST_AUTO_TEST_CASE(a_rank_that_leaves_ends_the_calls_that_need_it) { leaving_ends_the_others(run); }
+
+BOOST_AUTO_TEST_CASE(a_limit_beyond_the_end_of_the_clock_is_none) { the_longest_limit_is_none(run); }
 
 BOOST_AUTO_TEST_CASE(a_bad_argument_leaves_the_group_usable) { bad_arguments_break_nothing(run); }
 
@@ -136,9 +141,26 @@ BOOST_AUTO_TEST_CASE(bad_ranks_sizes_names_and_limits_are_refused) {
   BOOST_CHECK_THROW(make(-1, 2), invalid_argument_error);
   BOOST_CHECK_THROW(make(0, 100'000), invalid_argument_error);
   BOOST_CHECK_THROW(make(0, 1, 0s), invalid_argument_error);
-  BOOST_CHECK_THROW(make(0, 1, std::chrono::nanoseconds::max()), invalid_argument_error);
+  BOOST_CHECK_THROW(make(0, 1, std::chrono::nanoseconds::min()), invalid_argument_error);
   BOOST_CHECK_THROW(make(0, 1, 1s, ""), invalid_argument_error);
   BOOST_CHECK_THROW(make(0, 1, 1s, std::string(200, 'x')), invalid_argument_error);
+}
+
+// A profiler sends them; the kernel gives up reserving memory when one comes.
+BOOST_AUTO_TEST_CASE(signals_do_not_keep_memory_from_being_reserved) {
+  static std::atomic<int> received;
+  received = 0;
+  struct sigaction counting = {};
+  counting.sa_handler = [](int) { ++received; };
+  struct sigaction before = {};
+  ::sigaction(SIGALRM, &counting, &before);
+  const itimerval often{.it_interval = {.tv_sec = 0, .tv_usec = 300}, .it_value = {.tv_sec = 0, .tv_usec = 300}};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+  for (auto round = 0; round < 10; ++round) BOOST_CHECK_NO_THROW(shared_segment::create(64));
+  const itimerval never{};
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  ::sigaction(SIGALRM, &before, nullptr);
+  BOOST_TEST(received > 0);
 }
 
 BOOST_AUTO_TEST_CASE(two_groups_cannot_be_formed_under_one_name_at_once) {

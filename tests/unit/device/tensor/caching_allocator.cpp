@@ -135,6 +135,24 @@ BOOST_AUTO_TEST_CASE(a_limit_counts_what_is_used_and_what_is_kept) {
   allocator.give(most, 256 * kibibyte);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_given_back_beyond_what_may_be_kept_goes_back_to_the_source) {
+  small_device device{100 * mebibyte};
+  caching_allocator allocator{"GPU:0", device.source()};
+  allocator.keep_at_most(10 * mebibyte);
+  auto* const large = allocator.take(16 * mebibyte);
+  auto* const first = allocator.take(8 * mebibyte);
+  auto* const second = allocator.take(8 * mebibyte);
+  allocator.give(large, 16 * mebibyte);
+  BOOST_TEST(device.used_bytes() == 16 * mebibyte);
+  allocator.give(first, 8 * mebibyte);
+  allocator.give(second, 8 * mebibyte);
+  BOOST_TEST(device.used_bytes() == 8 * mebibyte);
+  BOOST_TEST(allocator.statistics().kept_bytes == 8 * mebibyte);
+  BOOST_TEST(allocator.statistics().used_bytes == 0U);
+  allocator.keep_at_most(0);
+  BOOST_TEST(device.used_bytes() == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(a_failure_of_the_source_leaves_the_counts_as_they_were) {
   caching_allocator allocator{
       "GPU:0",

@@ -357,6 +357,13 @@ BOOST_AUTO_TEST_CASE(update_changes_a_variable_that_replicas_share_once) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(limits_beyond_the_end_of_the_clock_are_none) {
+  const mirrored_strategy strategy{cpus(2),
+                                   {.step_limit = duration::max(), .communication = {.timeout = duration::max()}}};
+  const auto sums = strategy.run([] { return replica_context::current().all_reduce(reduce_op::sum, 1.0f); });
+  BOOST_TEST(all(sums) == (std::vector{2.0f, 2.0f}));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

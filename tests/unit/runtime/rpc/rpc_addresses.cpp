@@ -1,0 +1,72 @@
+// Under which addresses servers are reached, and their tensors fetched.
+#include "rpc_test.hpp"
+
+#include <troupe/runtime/bulk/bulk_protocol.hpp>
+#include <troupe/runtime/cluster/own_address.hpp>
+#include <troupe/runtime/rpc/rpc_transport.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <string>
+
+#include <unistd.h>
+
+namespace troupe::rpc {
+
+BOOST_AUTO_TEST_SUITE(rpc_addresses_suite)
+
+namespace {
+
+std::string name_of_this_machine() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+boost::test_tools::assertion_result the_name_is_known(boost::unit_test::test_unit_id) {
+  boost::test_tools::assertion_result answer{!own_numbers_of(name_of_this_machine()).empty()};
+  answer.message() << "skipped: this machine's name \"" << name_of_this_machine() << "\" is not one of its addresses";
+  return answer;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_server_of_this_process_is_found_by_the_machines_own_name,
+                     *boost::unit_test::precondition(the_name_is_known)) {
+  auto server = server::create("caf", "0.0.0.0:0");
+  server.register_method("seven", [] { return 7; });
+  server.start();
+  const auto address = name_of_this_machine() + ":" + std::to_string(server.port());
+  const auto client = client::create("caf", address, {}, patience);
+  BOOST_TEST(client.method<int()>("seven").blocking() == 7);
+}
+
+BOOST_AUTO_TEST_CASE(a_ticket_is_redirected_to_the_address_that_was_dialled) {
+  const bulk_endpoint before{.host = "a-container", .port = 4711, .secret = {std::byte{1}, std::byte{2}}};
+  bulk_ticket ticket{before.to_string(), 5, 70'000};
+  redirect(ticket, "192.0.2.7");
+  const auto after = bulk_endpoint::parse(ticket.endpoint);
+  BOOST_TEST(after.host == "192.0.2.7");
+  BOOST_TEST(after.port == 4711);
+  BOOST_TEST((after.secret == before.secret));
+  BOOST_TEST(ticket.number == 5U);
+}
+
+BOOST_AUTO_TEST_CASE(a_ticket_that_says_why_there_are_no_bytes_keeps_saying_so) {
+  bulk_ticket refused{refusal_endpoint({status_code::resource_exhausted, "too much"}), 0, 1};
+  bulk_ticket malformed{"nonsense", 0, 1};
+  redirect(refused, "192.0.2.7");
+  redirect(malformed, "192.0.2.7");
+  BOOST_TEST((refusal_in(refused.endpoint).code() == status_code::resource_exhausted));
+  BOOST_TEST(malformed.endpoint == "nonsense");
+}
+
+BOOST_AUTO_TEST_CASE(only_a_server_that_listens_on_all_addresses_leaves_the_choice_to_its_clients) {
+  BOOST_TEST(!listens_everywhere(*transport_at({"127.0.0.1", 1})));
+  BOOST_TEST(listens_everywhere(*transport_at({"0.0.0.0", 1})));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace troupe::rpc
