@@ -27,6 +27,8 @@ status lost(const member_record& record, std::uint64_t wanted) {
   return {};
 }
 
+const status given_up{status_code::aborted, "its link has been given up"};
+
 }  // namespace
 
 closure_environment* closure_environment::current() {
@@ -108,8 +110,18 @@ void variable_client::send(int index, std::uint64_t id) {
   if (found == server.shards.end() || server.at != link_state::ready) return;
   auto& shard = found->second;
   if (shard.unsent.empty()) return;
+  if (requests_.size() >= options_.requests_max) return void(postponed_.emplace_back(index, id));
   if (shard.at == link_state::ready) return send(server, id, shard);
   if (shard.at == link_state::idle) enter(server, id, link_state::connecting);
+}
+
+/// Whenever a request has ended, however it did.
+void variable_client::send_postponed() {
+  while (!postponed_.empty() && requests_.size() < options_.requests_max) {
+    const auto [index, id] = postponed_.front();
+    postponed_.pop_front();
+    send(index, id);
+  }
 }
 
 namespace {
@@ -165,9 +177,15 @@ void variable_client::send_batch(server_link& server, std::uint64_t id, shard_li
   const shard_key key{index, id, shard.number};
   requests_.ask(
       shard.handle, limit, fmt::format("a variable operation on /job:ps/task:{}", index),
-      [this, key, number](wire<outcome_batch>& answer) { take_answer(key, number, answer); },
-      [this, key](const status& why) { break_off(key, why); }, operate_atom_v, client_, link_number{key.number},
-      std::move(message));
+      [this, key, number](wire<outcome_batch>& answer) {
+        take_answer(key, number, answer);
+        send_postponed();
+      },
+      [this, key](const status& why) {
+        break_off(key, why);
+        send_postponed();
+      },
+      operate_atom_v, client_, link_number{key.number}, std::move(message));
   if (remote && !server.watched) watch(server, options_.ping_after);
 }
 
@@ -277,6 +295,7 @@ variable_client::shard_link* variable_client::in_state(const shard_key& key) {
 void variable_client::enter(server_link& server, link_state next) {
   if (server.at == link_state::ready) {
     self_->demonitor(server.handle.address());
+    requests_.lost(server.handle.address(), given_up);
     server.handle = nullptr;
     for (const auto& [id, shard] : server.shards)
       if (shard.at != link_state::idle) enter(server, id, link_state::idle);
@@ -303,6 +322,8 @@ void variable_client::enter(server_link& server, std::uint64_t id, link_state ne
   auto& shard = server.shards.at(id);
   if (shard.at == link_state::ready) {
     self_->demonitor(shard.handle.address());
+    // They are sent again over the next link, and take the place of others until then.
+    if (!shard.sent.empty()) requests_.lost(shard.handle.address(), given_up);
     shards_.erase(shard.handle.address());
     shard.handle = nullptr;
     take_back(shard);
@@ -361,24 +382,30 @@ void variable_client::find(const server_link& server, std::uint64_t id) {
   requests_.ask(
       server.handle, options_.dial_limit, fmt::format("finding a variable on /job:ps/task:{}", key.server),
       [this, key](shard_actor& handle) {
-        auto* const shard = in_state(key);
-        if (shard == nullptr) return;
-        shard->handle = handle;
-        enter(servers_[key.server], key.shard, link_state::ready);
+        if (auto* const shard = in_state(key)) {
+          shard->handle = handle;
+          enter(servers_[key.server], key.shard, link_state::ready);
+        }
+        send_postponed();
       },
       [this, key](const status& why) {
-        auto* const shard = in_state(key);
-        if (shard == nullptr) return;
-        auto& asked = servers_[key.server];
-        if (why.code() != status_code::not_found) {
-          asked.problem = why;
-          return enter(asked, link_state::pausing);
-        }
-        enter(asked, key.shard, link_state::idle);
-        fail(*shard, why);
-        if (shard->unsent.empty()) asked.shards.erase(key.shard);
+        not_found(key, why);
+        send_postponed();
       },
       find_atom_v, std::uint64_t{server.record.incarnation}, id);
+}
+
+void variable_client::not_found(const shard_key& key, const status& why) {
+  auto* const shard = in_state(key);
+  if (shard == nullptr) return;
+  auto& asked = servers_[key.server];
+  if (why.code() != status_code::not_found) {
+    asked.problem = why;
+    return enter(asked, link_state::pausing);
+  }
+  enter(asked, key.shard, link_state::idle);
+  fail(*shard, why);
+  if (shard->unsent.empty()) asked.shards.erase(key.shard);
 }
 
 bool variable_client::down(const caf::actor_addr& who, const status& why) {

@@ -69,6 +69,7 @@
 #include <caf/scheduled_actor.hpp>
 #include <caf/typed_actor.hpp>
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -183,7 +184,9 @@ class variable_client {
 
   void dial(const server_link& server);
   void find(const server_link& server, std::uint64_t id);
+  void not_found(const shard_key& key, const status& why);
   void send(int index, std::uint64_t id);
+  void send_postponed();
   void send(server_link& server, std::uint64_t id, shard_link& shard);
   void send_batch(server_link& server, std::uint64_t id, shard_link& shard, std::vector<entry> entries);
   void take_answer(const shard_key& key, std::uint64_t batch, wire<outcome_batch>& answer);
@@ -213,6 +216,8 @@ class variable_client {
   /// Those that are READY.
   std::map<caf::actor_addr, shard_key> shards_;
   std::vector<std::pair<int, std::uint64_t>> dirty_;
+  /// Shards with unsent operations, while too many requests are open.
+  std::deque<std::pair<int, std::uint64_t>> postponed_;
 };
 
 }  // namespace troupe

@@ -18,6 +18,8 @@ struct variable_client_options {
   /// What operations that share a message hold, and what their answers are expected to hold, is at most about so much;
   /// one that holds more has a message of its own.
   std::size_t batch_bytes_max = std::size_t{32} << 20;
+  /// Messages to shards that are not answered; more wait here. CAF looks for each answer's handler along all of them.
+  std::size_t requests_max = 1024;
   /// After so long without an answer while operations are open, a server in another process is asked whether it is
   /// there; without an answer to that within the second limit its link is broken, and made anew.
   duration ping_after = std::chrono::seconds{2};

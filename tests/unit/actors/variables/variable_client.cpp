@@ -148,9 +148,9 @@ struct linked_client : simulated_world {
     std::optional<variable_client> operations;
   };
 
-  linked_client() {
-    client.act([this] {
-      client->operations.emplace(client.pointer(), client->clock, dialer, variable_client_options{});
+  explicit linked_client(const variable_client_options& options = {}) {
+    client.act([this, options] {
+      client->operations.emplace(client.pointer(), client->clock, dialer, options);
       client.pointer()->set_down_handler([this](caf::down_msg& down) {
         client->operations->down(down.source, {status_code::unavailable, "down"});
       });
@@ -282,6 +282,32 @@ BOOST_FIXTURE_TEST_CASE(an_answer_that_cannot_be_fetched_breaks_the_link_and_is_
   check({"first"});
   BOOST_TEST(message(1).sequences == (sequences{1}), boost::test_tools::per_element());
   BOOST_TEST(message(0).link < message(1).link);
+}
+
+namespace {
+
+struct patient_client : linked_client {
+  patient_client() : linked_client({.requests_max = 2}) {}
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(operations_beyond_the_open_requests_wait_and_go_in_their_order, patient_client) {
+  log->scripts = {broken(), broken()};
+  add("first");
+  add("second");
+  add("third");
+  add("fourth");
+  check({});
+  advance(std::chrono::seconds{1});
+  check({"first", "second", "third", "fourth"});
+  std::uint64_t last = 0;
+  for (const auto& each : log->messages) {
+    BOOST_TEST(each.sequences.front() <= last + 1);
+    last = each.sequences.back();
+  }
+  add("fifth");
+  BOOST_TEST(ended.back() == "fifth");
 }
 
 namespace {
