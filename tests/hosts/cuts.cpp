@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_is_cut_off_for_longer_than_it_bears_ends_and_
   network.heal(watched_host);
   const stopwatch watch;
   cluster.start(watched_task);
-  require_return(cluster, watch, "its new start", 1s);
+  require_return(cluster, watch, "its new start");
   require_good_ends(cluster);
 }
 
