@@ -40,7 +40,8 @@ class communicator {
   /// Where the tensors must be, such as "CPU:0".
   const std::string& device() const noexcept { return device_; }
 
-  // Every limit is finite and positive, and tensors are on this communicator's device, else invalid_argument_error.
+  // Every limit is positive, and tensors are on this communicator's device, else invalid_argument_error. A limit beyond
+  // the clock's end, such as nanoseconds::max(), is none.
 
   /// x becomes the reduction over all ranks' x, in place. Mean needs a floating dtype; booleans cannot be reduced.
   void all_reduce(tensor& x, reduce_op op, std::chrono::nanoseconds limit);

@@ -1,7 +1,6 @@
 #include <troupe/actors/rpc/internal/rpc_channel.hpp>
 #include <troupe/actors/rpc/internal/rpc_door.hpp>
 #include <troupe/runtime/cluster/basp_dialer.hpp>
-#include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
@@ -12,12 +11,9 @@
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <string>
-#include <utility>
 
 namespace troupe::rpc {
 
@@ -33,44 +29,26 @@ class local_doors {
     return all;
   }
 
-  /// `number`: the address that it listens on.
-  void add(std::uint16_t port, const door_actor& door, std::string number) {
+  void add(std::uint16_t port, const door_actor& door) {
     const std::scoped_lock lock{mutex_};
-    doors_[port] = {caf::actor_cast<caf::weak_actor_ptr>(door), std::move(number)};
+    doors_[port] = caf::actor_cast<caf::weak_actor_ptr>(door);
   }
   void remove(std::uint16_t port) {
     const std::scoped_lock lock{mutex_};
     doors_.erase(port);
   }
   door_actor find(const std::string& host, std::uint16_t port) const {
-    const auto there = at(port);
-    const auto alive = there.door.lock();
-    if (!alive || !leads_to(host, there)) return {};
-    return caf::actor_cast<door_actor>(alive);
+    if (!is_local_host(host)) return {};
+    const std::scoped_lock lock{mutex_};
+    const auto found = doors_.find(port);
+    if (found == doors_.end()) return {};
+    const auto alive = found->second.lock();
+    return alive ? caf::actor_cast<door_actor>(alive) : door_actor{};
   }
 
  private:
-  struct local_door {
-    caf::weak_actor_ptr door;
-    std::string number;
-  };
-
-  local_door at(std::uint16_t port) const {
-    const std::scoped_lock lock{mutex_};
-    const auto found = doors_.find(port);
-    return found == doors_.end() ? local_door{} : found->second;
-  }
-
-  /// A name of this machine may mean another process, which listens on another of its addresses.
-  static bool leads_to(const std::string& host, const local_door& there) {
-    if (is_local_host(host)) return true;
-    const auto numbers = own_numbers_of(host);
-    if (there.number == "0.0.0.0" || there.number == "::") return !numbers.empty();
-    return std::find(numbers.begin(), numbers.end(), there.number) != numbers.end();
-  }
-
   mutable std::mutex mutex_;
-  std::map<std::uint16_t, local_door> doors_;
+  std::map<std::uint16_t, caf::weak_actor_ptr> doors_;
 };
 
 struct dialer_state {
@@ -108,7 +86,7 @@ class caf_listener : public listener {
                                           troupe::to_string(options.address), system_.render(published.error()))};
     }
     port_ = *published;
-    local_doors::instance().add(port_, door_, listen);
+    local_doors::instance().add(port_, door_);
   }
 
   ~caf_listener() override {

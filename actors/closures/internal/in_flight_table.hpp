@@ -23,8 +23,8 @@ class in_flight_table {
 
    private:
     friend class in_flight_table;
-    std::uint32_t earlier = none;
-    std::uint32_t later = none;
+    std::uint32_t earlier_ = none;
+    std::uint32_t later_ = none;
   };
 
   /// The id is the slot's number and how often it was used. `worker` is not negative.
@@ -66,7 +66,7 @@ class in_flight_table {
   std::vector<closure_id> held_by(int worker) const {
     std::vector<closure_id> held;
     if (static_cast<std::size_t>(worker) >= workers_.size()) return held;
-    for (auto i = workers_[static_cast<std::size_t>(worker)].first; i != none; i = slots_[i].later)
+    for (auto i = workers_[static_cast<std::size_t>(worker)].first; i != none; i = slots_[i].later_)
       held.push_back(std::uint64_t{slots_[i].generation} << 32 | i);
     return held;
   }
@@ -84,17 +84,17 @@ class in_flight_table {
     const auto worker = static_cast<std::size_t>(slots_[index].worker);
     if (worker >= workers_.size()) workers_.resize(worker + 1);
     auto& own = workers_[worker];
-    slots_[index].earlier = own.last;
-    slots_[index].later = none;
-    (own.last == none ? own.first : slots_[own.last].later) = index;
+    slots_[index].earlier_ = own.last;
+    slots_[index].later_ = none;
+    (own.last == none ? own.first : slots_[own.last].later_) = index;
     own.last = index;
   }
 
   void unlink(std::uint32_t index) {
     const auto& slot = slots_[index];
     auto& own = workers_[static_cast<std::size_t>(slot.worker)];
-    (slot.earlier == none ? own.first : slots_[slot.earlier].later) = slot.later;
-    (slot.later == none ? own.last : slots_[slot.later].earlier) = slot.earlier;
+    (slot.earlier_ == none ? own.first : slots_[slot.earlier_].later_) = slot.later_;
+    (slot.later_ == none ? own.last : slots_[slot.later_].earlier_) = slot.earlier_;
   }
 
   std::vector<entry> slots_;
