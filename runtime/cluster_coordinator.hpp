@@ -79,8 +79,9 @@ class cluster_coordinator {
 
   // --- waiting ---
 
-  /// Waits until every closure has ended. @throws the first error of any of them; deadline_exceeded_error after
-  /// `limit`, and the closures go on; failed_precondition_error inside a closure, which would wait for itself.
+  /// Waits until every closure that was scheduled before has ended. @throws the first error of any closure;
+  /// deadline_exceeded_error after `limit`, and the closures go on; failed_precondition_error inside a closure, which
+  /// would wait for itself.
   void join(duration limit = std::chrono::hours{24});
   /// True if every closure has ended. Does not wait, unless there is an error to throw.
   /// @throws as join

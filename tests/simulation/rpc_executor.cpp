@@ -107,6 +107,34 @@ BOOST_AUTO_TEST_CASE(a_call_whose_id_is_open_already_is_refused_and_the_first_on
   BOOST_TEST(third.ended->ok(), third.ended->render());
 }
 
+BOOST_AUTO_TEST_CASE(calls_that_end_while_they_wait_are_passed_over_and_all_others_run) {  // RPC-2, RPC-3
+  for (const auto kept : {2u, 7u, 1000u}) {
+    simulated_world world;
+    simulated_server server{world, {.running_calls_max = 1}};
+    const auto at = server.executors.front();
+    std::vector<handed_call> calls;
+    for (std::uint64_t id = 0; id < 1000; ++id) calls.push_back(hand(at, id, "hold", 10s));
+    world.run();
+    BOOST_TEST_REQUIRE(server.seen.began == 1);
+    auto wanted = 1;
+    for (std::uint64_t id = 999; id > 0; --id) {
+      if (id % kept == 0)
+        ++wanted;
+      else
+        caf::anon_send(at, cancel_atom_v, std::uint64_t{1}, id);
+    }
+    world.run();
+    server.release();
+    world.run();
+    BOOST_TEST(server.seen.began == wanted);
+    for (std::size_t id = 0; id < calls.size(); ++id) {
+      BOOST_TEST_REQUIRE(*calls[id].answers == 1);
+      BOOST_TEST_REQUIRE(calls[id].ended->ok() == (id % kept == 0));
+    }
+    BOOST_TEST(server.admitted->calls() == 0u);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_call_that_has_no_time_left_does_not_run) {
   simulated_world world;
   simulated_server server{world};

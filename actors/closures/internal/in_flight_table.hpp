@@ -16,13 +16,13 @@ namespace troupe {
 
 class in_flight_table {
  public:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
   struct entry {
     std::shared_ptr<closure> what;
     int worker = -1;
     std::uint32_t generation = 0;
-
-   private:
-    friend class in_flight_table;
+    /// The neighbours in its worker's list: the table's own.
     std::uint32_t earlier_ = none;
     std::uint32_t later_ = none;
   };
@@ -66,7 +66,9 @@ class in_flight_table {
   std::vector<closure_id> held_by(int worker) const {
     std::vector<closure_id> held;
     if (static_cast<std::size_t>(worker) >= workers_.size()) return held;
-    for (auto i = workers_[static_cast<std::size_t>(worker)].first; i != none; i = slots_[i].later_)
+    const auto& own = workers_[static_cast<std::size_t>(worker)];
+    held.reserve(own.count);
+    for (auto i = own.first; i != none; i = slots_[i].later_)
       held.push_back(std::uint64_t{slots_[i].generation} << 32 | i);
     return held;
   }
@@ -74,10 +76,10 @@ class in_flight_table {
   std::size_t count() const { return count_; }
 
  private:
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
-  struct ends {
+  struct list {
     std::uint32_t first = none;
     std::uint32_t last = none;
+    std::uint32_t count = 0;
   };
 
   void link(std::uint32_t index) {
@@ -88,6 +90,7 @@ class in_flight_table {
     slots_[index].later_ = none;
     (own.last == none ? own.first : slots_[own.last].later_) = index;
     own.last = index;
+    ++own.count;
   }
 
   void unlink(std::uint32_t index) {
@@ -95,11 +98,12 @@ class in_flight_table {
     auto& own = workers_[static_cast<std::size_t>(slot.worker)];
     (slot.earlier_ == none ? own.first : slots_[slot.earlier_].later_) = slot.later_;
     (slot.later_ == none ? own.last : slots_[slot.later_].earlier_) = slot.earlier_;
+    --own.count;
   }
 
   std::vector<entry> slots_;
   std::vector<std::uint32_t> free_;
-  std::vector<ends> workers_;
+  std::vector<list> workers_;
   std::size_t count_ = 0;
 };
 

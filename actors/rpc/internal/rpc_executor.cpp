@@ -139,8 +139,9 @@ void executor_state::start_some() {
   if (yielding_) return;
   const auto budget_ends = clock_.now() + options_.turn_budget;
   while (!waiting_.empty() && running_ < options_.bounds.running_calls_max) {
-    run(std::exchange(waiting_.front(), 0));
+    const auto number = waiting_.front();
     waiting_.pop_front();
+    run(number);
     if (clock_.now() < budget_ends) continue;
     // Hear what the mailbox holds, then go on.
     yielding_ = true;
@@ -160,7 +161,10 @@ void executor_state::look_out() {
 
 void executor_state::run(std::uint64_t number) {
   const auto found = open_.find(number);
-  if (found == open_.end()) return;  // over before its turn
+  if (found == open_.end()) {  // over before its turn
+    --passed_over_;
+    return;
+  }
   found->second.running = true;
   ++running_;
   fibers_->run(number, [this, number, what = found->second.what] {
@@ -201,9 +205,16 @@ void executor_state::end_early(std::uint64_t number, const status& why) {
   const auto found = open_.find(number);
   if (found == open_.end()) return;
   const auto running = found->second.running;
-  if (!running) std::erase(waiting_, number);
   end(number, why, {});
-  if (running) fibers_->cancel(number, why);
+  running ? fibers_->cancel(number, why) : pass_over();
+}
+
+/// A call that waited has ended. A client that goes may leave thousands of them, so none is searched for: when they are
+/// most of those that wait, all of them go at once.
+void executor_state::pass_over() {
+  if (++passed_over_ <= waiting_.size() / 2) return;
+  std::erase_if(waiting_, [this](std::uint64_t number) { return !open_.contains(number); });
+  passed_over_ = 0;
 }
 
 void executor_state::end(std::uint64_t number, const status& ended, datum result) {

@@ -73,6 +73,7 @@ class executor_state {
   void cancel(const call_key& which, const status& why);
   void cancel_client(std::uint64_t client, const status& why);
   void end_early(std::uint64_t number, const status& why);
+  void pass_over();
   void end(std::uint64_t number, const status& ended, datum result);
   void stop(const status& why);
 
@@ -87,7 +88,9 @@ class executor_state {
   std::optional<inbox<call_key>> arriving_;
   std::unordered_map<std::uint64_t, open_call> open_;
   std::map<call_key, std::uint64_t> numbers_;
+  /// Calls that have ended meanwhile are passed over in their turn.
   std::deque<std::uint64_t> waiting_;
+  std::size_t passed_over_ = 0;
   std::size_t running_ = 0;
   std::unique_ptr<keep_awake> awake_;
   /// Since when there is no call; `never` while there is one.

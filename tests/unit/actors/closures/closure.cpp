@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <array>
 #include <atomic>
 #include <latch>
 #include <string>
@@ -105,6 +106,25 @@ BOOST_AUTO_TEST_CASE(wakes_every_thread_that_waits_for_it) {
     x->finish({}, value::of(5));
     for (auto& thread : waiting) thread.join();
     BOOST_TEST(saw_result == 4);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gives_all_threads_the_same_object_of_a_result_that_came_from_another_process) {
+  for (auto round = 0; round < 200; ++round) {
+    const auto x = new_closure();
+    const auto bytes = encode(value::of(std::string(100, 'x')));
+    x->finish({}, decode<value>(bytes));
+    std::latch together{4};
+    std::array<const std::string*, 4> seen{};
+    std::vector<std::thread> asking;
+    for (auto& mine : seen)
+      asking.emplace_back([&] {
+        together.arrive_and_wait();
+        mine = &x->object<std::string>();
+      });
+    for (auto& thread : asking) thread.join();
+    for (const auto* each : seen) BOOST_TEST_REQUIRE(each == seen[0]);
+    BOOST_TEST(*seen[0] == std::string(100, 'x'));
   }
 }
 

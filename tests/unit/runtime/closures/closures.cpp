@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_closure_that_ignores_its_cancellation_holds_nobody_up_and
   options.coordinator.cancel_limit = 50ms;
   options.coordinator.admission_limit = 50ms;
   options.coordinator.admission_retry = 1ms;
-  local_world world{{.workers = 2, .servers = 0}, options};
+  local_world world{{.workers = 2, .servers = 1}, options};
   started = 0;
   const auto ignores = world.coordinator.schedule({.worker = 0}, [] { hold_up(); });
   started.wait(0);
