@@ -125,7 +125,7 @@ void saving::lay_out(saved_variable& variable, std::span<const operation_outcome
   for (const auto& description : descriptions) require_ok(description);
   for (const auto& [slot, kind] : descriptions.front().slots) {
     const auto is_whole = std::all_of(descriptions.begin(), descriptions.end(),
-                                      [&](const auto& shard) { return shard.slots.contains(slot); });
+                                      [&name = slot](const auto& shard) { return shard.slots.contains(name); });
     if (!is_whole) continue;
     variable.slots.emplace(slot, tensors_.size());
     tensors_.push_back({slot_name(record.name, slot), kind.get_dtype(), record.extents});

@@ -61,8 +61,8 @@ class parameter_server_strategy {
   /// above, and invalid_argument_error for a tensor of rank 0 that should be split.
   sharded_variable sharded(std::string name, const tensor& initial, const partitioner& shards = {});
 
-  /// Many variables, each a tensor on one server, in a few messages to each: 100,000 take about a second where one by
-  /// one they take half a minute. All are made, or none. Throws as above.
+  /// Many variables, each a tensor on one server, in a few messages to each: 100,000 take about two seconds. All are
+  /// made, or none. Throws as above.
   std::vector<tensor_variable> create_variables(std::vector<std::pair<std::string, tensor>> initial);
 
   /// Deletes a variable and frees its name. What handles of it ask for afterwards fails with `not_found`.

@@ -72,11 +72,8 @@ void shard_disposal::dispose(std::vector<shard_address> shards) {
   for (const auto& shard : shards) by_server[{shard.server, shard.incarnation}].push_back(shard.shard);
   for (auto& [where, numbers] : by_server) {
     const auto& [index, incarnation] = where;
-    const auto addresses = [&] {
-      std::vector<shard_address> result;
-      for (const auto number : numbers) result.push_back({index, incarnation, number});
-      return result;
-    }();
+    std::vector<shard_address> addresses;
+    for (const auto number : numbers) addresses.push_back({index, incarnation, number});
     try {
       const auto view = cluster_->view();
       if (!may_exist(view, addresses.front())) continue;

@@ -420,7 +420,15 @@ bool variable_client::down(const caf::actor_addr& who, const status& why) {
   if (shard == shards_.end()) return false;
   const auto key = shard->second;
   requests_.lost(who, why);
-  break_off(key, why);
+  auto& server = servers_.at(key.server);
+  const auto& link = server.shards.at(key.shard);
+  if (!link.sent.empty() || !link.unsent.empty()) {
+    break_off(key, why);
+  } else {
+    // Nobody wants it now: after a restore all shards of a model go at once.
+    enter(server, key.shard, link_state::idle);
+    server.shards.erase(key.shard);
+  }
   return true;
 }
 

@@ -363,6 +363,19 @@ BOOST_FIXTURE_TEST_CASE(an_answer_that_can_never_be_read_ends_with_its_reason_an
   BOOST_TEST(log->found == 1);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_server_that_was_restarted_is_dialled_and_used_again, linked_client) {
+  add("first");
+  view(incarnation, presence::absent);
+  view(incarnation + 1, presence::present);
+  auto where = only_shard;
+  where.incarnation = incarnation + 1;
+  add_all("second", {{where, {.kind = operation_kind::read}}});
+  check({"first", "second"});
+  BOOST_TEST(log->dialled == 2);
+  BOOST_TEST(log->messages.size() == 2u);
+  BOOST_TEST(log->meant == incarnation + 1);
+}
+
 // M-2
 BOOST_FIXTURE_TEST_CASE(a_shard_is_searched_on_the_incarnation_that_is_meant, linked_client) {
   add("first");

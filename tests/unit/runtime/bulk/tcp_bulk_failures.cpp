@@ -216,6 +216,24 @@ BOOST_AUTO_TEST_CASE(a_frozen_process_ends_the_fetch_at_its_deadline) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_fetch_that_waits_begins_on_the_place_that_an_expired_one_gives_free) {
+  const auto content = patterned(1000);
+  std::promise<void> expired;
+  false_peer peer{{[&](plain_socket& first) {
+                     first.receive_frame<bulk_request>();
+                     expired.get_future().wait_for(patience);
+                   },
+                   [&](plain_socket& second) {
+                     serve(second, {content.data(), content.size_bytes()});
+                   }}};
+  tcp_bulk receiver{{.connections_per_peer = 1}};
+  auto hanging = fetch(receiver, peer.ticket(1000), 50ms);
+  auto waiting = fetch(receiver, peer.ticket(1000));
+  BOOST_TEST(hanging.outcome().code() == status_code::deadline_exceeded);
+  expired.set_value();
+  BOOST_TEST(waiting.outcome().ok());
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_written_after_the_deadline) {
   std::promise<void> ended;
   std::promise<bool> closed;
