@@ -47,7 +47,8 @@ member_actor::behavior_type door_of(const parameter_server_actor& server) {
           [server](server_atom) { return server; },
           [](alive_atom, std::uint64_t number) { return number; },
           [](view_atom, wire<cluster_view>&) {},
-          [](retire_atom, wire<status>&) { return caf::ok_atom_v; }};
+          [](retire_atom, wire<status>&) { return caf::ok_atom_v; },
+          [](dismiss_atom, wire<status>&) {}};
 }
 
 dialer_actor::behavior_type dialer_of(const member_actor& door) {
