@@ -1,4 +1,5 @@
 #include <troupe/device/kernels/elementwise.hpp>
+#include <troupe/runtime/distributed_variable.hpp>
 #include <troupe/runtime/replicas/row_changes.hpp>
 
 #include <unordered_map>
