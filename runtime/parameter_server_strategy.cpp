@@ -1,4 +1,5 @@
 #include <troupe/runtime/parameter_server_strategy.hpp>
+#include <troupe/runtime/shard_construction.hpp>
 
 #include <fmt/format.h>
 
@@ -123,6 +124,7 @@ std::map<std::string, std::shared_ptr<variable_record>> parameter_server_strateg
 void parameter_server_strategy::recreate(std::span<const recreated_variable> wanted, std::size_t window_bytes) {
   const auto view = cluster_->view();
   std::vector<bool> usable;
+  usable.reserve(static_cast<std::size_t>(server_count()));
   for (int server = 0; server < server_count(); ++server)
     usable.push_back(view.find({"ps", server})->state == presence::present);
   if (std::find(usable.begin(), usable.end(), true) == usable.end())

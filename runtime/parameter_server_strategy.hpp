@@ -13,9 +13,10 @@
 
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/partitioner.hpp>
-#include <troupe/runtime/shard_construction.hpp>
 #include <troupe/runtime/variable.hpp>
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -34,6 +35,13 @@ struct strategy_options {
   /// Contents that are on their way to the servers at the same time while variables are made; a shard that is larger,
   /// with its slots, goes alone.
   std::size_t window_bytes = std::size_t{256} << 20;
+};
+
+/// A shard to be made, with its optimizer's slots when it comes from a checkpoint.
+struct shard_content {
+  tensor initial;
+  std::map<std::string, tensor> slots;
+  std::int64_t step = 0;
 };
 
 /// A variable whose shards are to be made anew.

@@ -7,8 +7,7 @@
 #pragma once
 
 #include <troupe/actors/fibers/ask.hpp>
-#include <troupe/runtime/cluster.hpp>
-#include <troupe/runtime/variable.hpp>
+#include <troupe/runtime/parameter_server_strategy.hpp>
 
 #include <caf/typed_actor.hpp>
 
@@ -19,13 +18,6 @@
 #include <vector>
 
 namespace troupe {
-
-/// A shard to be made, with its optimizer's slots when it comes from a checkpoint.
-struct shard_content {
-  tensor initial;
-  std::map<std::string, tensor> slots;
-  std::int64_t step = 0;
-};
 
 /// The server's actor, over this process's own link to it. @throws unavailable_error for a server that is lost.
 parameter_server_actor reach(const cluster& cluster, const member_record& server, duration limit);

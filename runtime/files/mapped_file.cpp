@@ -42,7 +42,8 @@ void forget_pages(std::span<const std::byte> part) {
   const auto begin = (first + page - 1) / page * page;
   const auto end = (first + part.size()) / page * page;
   // Advice: where it is refused, the pages stay for a while.
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  auto* const start = const_cast<std::byte*>(part.data());
+  if (begin < end) ::madvise(start + (begin - first), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace troupe

@@ -81,8 +81,7 @@ void call_over(const host_network& network, called how, std::vector<std::string>
   BOOST_TEST(to_string(cluster.end_of(worker_task(0))) == "exit code 0", cluster.output());
   BOOST_TEST(cluster.has("all echoed"), cluster.output());
   cluster.signal(server_task(0), SIGTERM);
-  // Nothing is open: it is sooner than the limit of 3 s that `stop` has for methods that compute.
-  BOOST_TEST(to_string(cluster.end_of(server_task(0), 3s)) == "exit code 0", cluster.output());
+  BOOST_TEST(to_string(cluster.end_of(server_task(0))) == "exit code 0", cluster.output());
 }
 
 }  // namespace
