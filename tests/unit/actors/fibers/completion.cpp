@@ -5,10 +5,11 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <memory>
+#include <array>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 using namespace std::chrono_literals;
 
@@ -42,11 +43,14 @@ BOOST_AUTO_TEST_CASE(a_completion_that_is_set_lets_everybody_pass_at_once_and_st
 
 BOOST_AUTO_TEST_CASE(threads_that_wait_are_woken) {
   completion event;
-  std::vector<std::jthread> waiting;
-  for (auto i = 0; i < 4; ++i)
-    waiting.emplace_back(
-        [&] { BOOST_TEST(wait_and_tell(event, std::chrono::steady_clock::now() + 1h) == "completed"); });
-  event.set();
+  std::array<std::string, 4> told;  // Boost.Test belongs to one thread
+  {
+    std::vector<std::jthread> waiting;
+    for (auto& how : told)
+      waiting.emplace_back([&] { how = wait_and_tell(event, std::chrono::steady_clock::now() + 1h); });
+    event.set();
+  }
+  for (const auto& how : told) BOOST_TEST(how == "completed");
 }
 
 BOOST_AUTO_TEST_CASE(a_thread_that_wakes_may_destroy_the_completion) {
