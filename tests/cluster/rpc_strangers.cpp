@@ -52,10 +52,11 @@ sockaddr_in loopback(std::uint16_t port) {
   return name;
 }
 
+/// No descriptor when nobody listens there. It checks nothing: relays' threads call it, and Boost.Test belongs to one.
 descriptor connect_to(std::uint16_t port) {
   descriptor file{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   const auto name = loopback(port);
-  BOOST_REQUIRE(::connect(file.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
+  if (::connect(file.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) return {};
   return file;
 }
 
@@ -126,6 +127,7 @@ std::string words_of_a_client(const std::string& layer, std::uint16_t server) {
   {
     const port relay{[&](const std::stop_token& enough, descriptor from) {
       const auto to = connect_to(server);
+      if (!to) return;
       std::jthread back{[&](const std::stop_token& over) {
         for (auto answer = read_from(to, over); !answer.empty(); answer = read_from(to, over)) write_to(from, answer);
       }};
@@ -203,6 +205,7 @@ BOOST_DATA_TEST_CASE(noise_and_half_requests_at_a_servers_port_disturb_nobody, l
   std::vector<descriptor> left_open;
   for (auto i = 0; i < 300; ++i) {
     auto file = connect_to(server);
+    BOOST_REQUIRE(static_cast<bool>(file));
     write_to(file, words_of_a_stranger(random, client));
     if (random() % 2 == 0) left_open.push_back(std::move(file));
   }
