@@ -104,7 +104,7 @@ void cluster::start(std::vector<std::pair<task_id, task_address>> members, const
   self.queue = std::make_shared<submission_queue>(self.options.queue_capacity);
   self.events = self.system.spawn(event_bus);
   self.client =
-      std::make_shared<const client_actor>(self.system.spawn(troupe::client, self.dialer, self.options.variables));
+      std::make_shared<const client_actor>(self.system.spawn(troupe::client, self.dialer, self.options.variables, session_id{0}));
   auto coordination = self.options.coordinator;
   coordination.workers = self.workers;
   coordination.first_session = chief.incarnation;

@@ -28,8 +28,9 @@ coordinator_state::~coordinator_state() {
   end_all(stranded_);
   for (const auto& worker : roster_.all()) {
     end_all(worker->tagged);
-    for (const auto id : in_flight_.held_by(worker->index)) end_all(std::array{take_back(id)});
+    in_flight_.set_adrift(worker->index);
   }
+  for (const auto id : in_flight_.held_by(in_flight_table::adrift)) end_all(std::array{take_back(id)});
   for (auto& join : joins_) join.promise.deliver(make_error(stopped));
   for (auto& promise : idle_questions_) promise.deliver(make_error(stopped));
   for (auto& promise : raises_) promise.deliver(make_error(stopped));
@@ -109,9 +110,14 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
         const turn scope{*this};
         if (handle && who.open().ok()) worker_up(door, handle, *who);
       },
+      [this](up_atom, const parameter_server_actor& handle, wire<identity>& who) {
+        if (handle && who.open().ok()) server_up(handle, *who);
+      },
       [this](down_atom, wire<member_record>& message) {
         const turn scope{*this};
-        if (!message.open().ok() || message->task.job != "worker") return;
+        if (!message.open().ok()) return;
+        if (message->task.job == "ps") return server_down(*message);
+        if (message->task.job != "worker") return;
         auto* worker = roster_.find(message->task.index);
         // One of an earlier process says nothing about this one (M-2).
         if (worker != nullptr && worker->who.incarnation == message->incarnation) lose(*worker, message->why);
@@ -230,7 +236,7 @@ void coordinator_state::abandon(closure& unwanted, status why) {
   if (unwanted.ended()) return;
   const auto id = unwanted.at == closure::stage::in_flight ? unwanted.id : 0;
   const auto* held = id == 0 ? nullptr : in_flight_.find(id);
-  if (held != nullptr) send_cancel(roster_.at(held->worker), {id}, {}, why);
+  if (held != nullptr && held->worker != in_flight_table::adrift) send_cancel(roster_.at(held->worker), {id}, {}, why);
   end(unwanted, std::move(why));
 }
 

@@ -9,7 +9,9 @@
 // C-1 A closure's remote value ends exactly once: value, error or cancelled.
 // C-2 When `drained` answers, nothing that was scheduled before it is executing; when it raises, nothing at all is. The
 //     exception is a closure that did not react to its cancellation within `cancel_limit`: its worker counts as lost.
-// C-3 A closure lost with its worker runs again elsewhere, never twice at the same time on live workers.
+// C-3 A closure lost with its worker runs again elsewhere, never twice at the same time on live workers. A worker that
+//     the chief does not hear may be alive: what it held is adrift until all servers have been told to refuse what it
+//     writes (session_gate.hpp).
 // C-4 Resources of a worker are rebuilt before any closure uses them: they are the first orders of its session.
 // C-5 Scheduling costs O(1) per closure, whatever the number of workers (worker_roster.hpp).
 //
@@ -88,6 +90,17 @@ class coordinator_state {
     closure_id id;
     time_point limit;
   };
+  struct server_entry {
+    parameter_server_actor handle;
+    std::uint64_t incarnation = 0;
+  };
+  /// What a lost worker held, until all servers know.
+  struct loss {
+    task_id task;
+    status why;
+    std::vector<closure_id> adrift;
+    std::size_t untold = 0;
+  };
 
   /// One handler, timer or answer: what changes the state lies in one.
   class turn {
@@ -160,7 +173,14 @@ class coordinator_state {
   void admitted(worker_entry& worker);
   void readmit(worker_entry& worker, const status& why);
   void dismiss(worker_entry& worker, const status& why);
+
+  // --- losing workers (coordinator_losses.cpp) ---
   void lose(worker_entry& worker, const status& why);
+  void tell_servers(const std::shared_ptr<loss>& lost);
+  wire<session_fence> fence() const;
+  void give_back(const loss& lost);
+  void server_up(const parameter_server_actor& handle, const identity& who);
+  void server_down(const member_record& record);
   void give_back_redirected(worker_entry& worker);
   bool give_back(const closure_ptr& what, const status& why);
 
@@ -191,6 +211,8 @@ class coordinator_state {
   /// Workers that are being admitted, or are, by their session.
   std::unordered_map<session_id, worker_entry*> sessions_;
   std::optional<inbox<session_id>> outcomes_;
+  /// By their indices.
+  std::map<int, server_entry> servers_;
   in_flight_table in_flight_;
   session_id last_session_ = 0;
   /// In the order of their creation, which is the order of their rebuilding.

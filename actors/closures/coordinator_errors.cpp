@@ -115,7 +115,7 @@ void coordinator_state::check_cancellations() {
     const auto* held = in_flight_.find(first.id);
     if (held != nullptr && first.limit > now) break;
     cancellations_.pop_front();
-    if (held == nullptr) continue;
+    if (held == nullptr || held->worker == in_flight_table::adrift) continue;
     auto& worker = roster_.at(held->worker);
     if (outcomes_->waits(worker.session)) {
       // It may have answered: its answers take their turn after results whose tensors are under way, within their

@@ -35,6 +35,9 @@ struct coordinator_options {
   /// and its process is asked to end. Closures that compute for longer look for their cancellation
   /// (`fiber_host::throw_if_cancelled`).
   duration cancel_limit = std::chrono::seconds{5};
+  /// How long a server may take to hear that a worker's session is over, before what the worker held is given to others
+  /// all the same. Longer than it takes to notice that a server is lost.
+  duration fence_limit = std::chrono::seconds{5};
   /// Limits of closures up to `exact_limit_max` are kept exactly, longer ones to within `deadline_interval`.
   duration exact_limit_max = std::chrono::minutes{1};
   duration deadline_interval = std::chrono::seconds{5};

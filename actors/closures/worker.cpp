@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -13,8 +14,6 @@ namespace {
 
 /// Fibers are named by what they run; closures' ids stay far below this bit.
 constexpr std::uint64_t resource_fiber = std::uint64_t{1} << 63;
-
-const status session_over{status_code::cancelled, "the worker's session with its coordinator has ended"};
 
 status as_cancelled(const status& why) {
   return why.code() == status_code::cancelled ? why : why.wrap(status_code::cancelled, "cancelled");
@@ -82,7 +81,8 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
 
 client_ptr worker_state::variables_of_replicas() {
   if (!client_) {
-    client_ = std::make_shared<const client_actor>(self_->spawn<caf::linked>(client, dialer_, options_.variables));
+    client_ = std::make_shared<const client_actor>(
+        self_->spawn<caf::linked>(client, dialer_, options_.variables, terms_.session));
     self_->send(*client_, view_atom_v, wire<cluster_view>{view_});
   }
   return client_;
@@ -109,6 +109,7 @@ void worker_state::begin(outcome_sink coordinator, const session_terms& terms) {
   coordinator_ = std::move(coordinator);
   terms_ = terms;
   told_waiting_ = 0;
+  variables_->begin_session(terms.session);
   self_->monitor(coordinator_);
 }
 
@@ -129,6 +130,7 @@ void worker_state::end_session(const status& why) {
   cancelled_ahead_.clear();
   outcomes_.clear();
   fibers_->cancel_all(why);
+  if (const auto ended = std::exchange(client_, nullptr)) self_->send(*ended, dismiss_atom_v);
   resources_.clear();
 }
 

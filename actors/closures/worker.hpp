@@ -85,7 +85,7 @@ class worker_state : public closure_environment {
   worker_options options_;
   dialer_actor dialer_;
   std::unique_ptr<variable_client> variables_;
-  /// Made when the first closure has replicas.
+  /// Of the session's replicas, if there are any.
   client_ptr client_;
   /// For replicas that come later.
   cluster_view view_;

@@ -72,30 +72,45 @@ void membership_state::adopt(member_entry& member, const member_actor& handle) {
       handle, options_.dial_limit, what,
       [this, &member, handle, failed, what](wire<identity>& answer) {
         if (const auto problem = answer.open(); !problem.ok()) return failed(problem);
-        if (member.record.task.job != "worker") return present(member, handle, *answer, {});
-        requests_.ask(
-            handle, options_.dial_limit, what,
-            [this, &member, handle, who = *answer](worker_actor& worker) { present(member, handle, who, worker); },
-            failed, worker_atom_v);
+        const auto enters = [this, &member, handle, who = *answer](auto& role) { present(member, handle, who, role); };
+        if (is_server(member.record))
+          requests_.ask(
+              handle, options_.dial_limit, what, [enters](parameter_server_actor& server) { enters(server); }, failed,
+              server_atom_v);
+        else
+          requests_.ask(
+              handle, options_.dial_limit, what, [enters](worker_actor& worker) { enters(worker); }, failed,
+              worker_atom_v);
       },
       failed, adopt_atom_v, membership_actor{self_},
       wire<adoption>{{options_.chief, member.record.task, options_.chief_silence_max.count()}});
 }
 
-void membership_state::present(member_entry& member, const member_actor& handle, const identity& who,
-                               const worker_actor& worker) {
-  if (retiring_) return;
+void membership_state::enter(member_entry& member, const member_actor& handle, const identity& who) {
   member.handle = handle;
   member.record.incarnation = who.incarnation;
   member.record.state = presence::present;
   member.record.why = {};
   self_->send(detector_, watch_atom_v, member.key, pingable_actor{handle});
   changed(member);
-  if (worker) self_->send(handle, view_atom_v, servers());
   publish(event_kind::member_joined, member);
+}
+
+void membership_state::present(member_entry& member, const member_actor& handle, const identity& who,
+                               const worker_actor& worker) {
+  if (retiring_) return;
+  enter(member, handle, who);
   // The worker hears the view before the first closure, which may use variables.
-  if (worker && audience_.coordinator)
-    self_->send(audience_.coordinator, up_atom_v, handle, worker, wire<identity>{who});
+  self_->send(handle, view_atom_v, servers());
+  if (audience_.coordinator) self_->send(audience_.coordinator, up_atom_v, handle, worker, wire<identity>{who});
+}
+
+void membership_state::present(member_entry& member, const member_actor& handle, const identity& who,
+                               const parameter_server_actor& server) {
+  if (retiring_) return;
+  // The coordinator first: what it has to say to the server is said before others find it.
+  if (audience_.coordinator) self_->send(audience_.coordinator, up_atom_v, server, wire<identity>{who});
+  enter(member, handle, who);
 }
 
 void membership_state::retry(member_entry& member, const status& why) {

@@ -77,7 +77,10 @@ class membership_state {
 
   void dial(member_entry& member);
   void adopt(member_entry& member, const member_actor& handle);
+  void enter(member_entry& member, const member_actor& handle, const identity& who);
   void present(member_entry& member, const member_actor& handle, const identity& who, const worker_actor& worker);
+  void present(member_entry& member, const member_actor& handle, const identity& who,
+               const parameter_server_actor& server);
   void suspect(std::uint64_t key, const status& why);
   void retry(member_entry& member, const status& why);
   wire<cluster_view> view() const;

@@ -110,6 +110,8 @@ using parameter_server_actor =
     caf::typed_actor<caf::replies_to<create_atom, std::uint64_t, wire<shard_orders>>::with<caf::ok_atom>,
                      caf::replies_to<release_atom, std::uint64_t, wire<shard_numbers>>::with<caf::ok_atom>,
                      caf::replies_to<find_atom, std::uint64_t, std::uint64_t>::with<shard_actor>,
+                     // Sessions of workers are over: their operations are refused from now on.
+                     caf::replies_to<dismiss_atom, std::uint64_t, wire<session_fence>>::with<caf::ok_atom>,
                      caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>>;
 
 /// Who is in, with epochs; see membership.hpp.
@@ -153,7 +155,8 @@ using coordinator_actor = detail::extend<
     // A closure whose result stays on each worker, as a resource, for as long as `release` does not name it.
     caf::replies_to<resource_atom, wire<closure_order>>::with<caf::ok_atom>, caf::reacts_to<release_atom, resource_id>,
     // A member came or went. `up` starts the worker's admission.
-    caf::reacts_to<up_atom, member_actor, worker_actor, wire<identity>>, caf::reacts_to<down_atom, wire<member_record>>,
+    caf::reacts_to<up_atom, member_actor, worker_actor, wire<identity>>,
+    caf::reacts_to<up_atom, parameter_server_actor, wire<identity>>, caf::reacts_to<down_atom, wire<member_record>>,
     // Answers when all that was scheduled before has ended; or with the first error, once everything else is cancelled.
     caf::replies_to<drained_atom>::with<caf::ok_atom>,
     // The same at once: is everything finished?
@@ -190,7 +193,9 @@ using rendezvous_actor =
 
 /// Performs variable operations for threads that are no actors; see variable_client.hpp.
 using client_actor = caf::typed_actor<caf::reacts_to<perform_atom, std::shared_ptr<operation_group>>,
-                                      caf::reacts_to<view_atom, wire<cluster_view>>>;
+                                      caf::reacts_to<view_atom, wire<cluster_view>>,
+                                      // The session whose closures it serves is over.
+                                      caf::reacts_to<dismiss_atom>>;
 
 /// Handles that are held without CAF's class; null where there is none.
 using coordinator_ptr = std::shared_ptr<const coordinator_actor>;

@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-inline constexpr std::uint32_t protocol_number = 4;
+inline constexpr std::uint32_t protocol_number = 5;
 
 // --- coordinator and worker -----------------------------------------------------------------------------------------
 
@@ -72,6 +72,12 @@ struct session_terms {
   int worker = 0;
   /// Closures that run (as fibers) at once; more wait.
   std::uint32_t slots = 1;
+};
+
+/// What a coordinator tells servers when a worker is lost: of the sessions below `horizon` only these go on.
+struct session_fence {
+  session_id horizon = 0;
+  std::vector<session_id> live;
 };
 
 // --- variables ------------------------------------------------------------------------------------------------------
@@ -133,11 +139,12 @@ using client_id = std::uint64_t;
 using link_number = std::uint64_t;
 
 /// `first_open`: the client sends nothing again that has a number below it. `incarnation` and `shard`: whom it is meant
-/// for (M-2).
+/// for (M-2). `session`: of the worker whose closures send it, 0 of others (C-3).
 struct operation_batch {
   std::uint64_t first_open = 0;
   std::uint64_t incarnation = 0;
   std::uint64_t shard = 0;
+  session_id session = 0;
   std::vector<shard_operation> operations;
 };
 
@@ -150,9 +157,10 @@ struct operation_outcome {
   std::int64_t step = 0;
 };
 
-/// `unreadable`: the batch could not be read, and would not be if it came again; none of its operations was applied.
+/// `refused`: none of the batch's operations was applied, nor would be if it came again. It can't be read, or its
+/// session is over.
 struct outcome_batch {
-  status unreadable;
+  status refused;
   std::vector<operation_outcome> outcomes;
 };
 

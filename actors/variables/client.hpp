@@ -20,7 +20,7 @@ class client_state {
   using pointer = client_actor::stateful_pointer<client_state>;
 
   explicit client_state(pointer self) : self_(self), clock_(self) {}
-  client_actor::behavior_type make_behavior(dialer_actor dialer, variable_client_options options);
+  client_actor::behavior_type make_behavior(dialer_actor dialer, variable_client_options options, session_id session);
 
  private:
   pointer self_;
@@ -28,6 +28,8 @@ class client_state {
   std::unique_ptr<variable_client> variables_;
 };
 
-client_actor::behavior_type client(client_state::pointer self, dialer_actor dialer, variable_client_options options);
+/// `session`: of the worker that it belongs to, or 0.
+client_actor::behavior_type client(client_state::pointer self, dialer_actor dialer, variable_client_options options,
+                                   session_id session);
 
 }  // namespace troupe

@@ -20,6 +20,10 @@ bool changes(operation_kind kind) {
 
 const status link_over{status_code::aborted, "the client has a newer link to this variable, or this one is broken"};
 
+const status worker_given_up{
+    status_code::cancelled,
+    "the chief has given up the worker that sent this operation, and its closures run elsewhere"};
+
 void refuse(caf::typed_response_promise<wire<outcome_batch>> promise, const status& why) {
   promise.deliver(make_error(why));
 }
@@ -36,9 +40,11 @@ void check_fits(const tensor& operand, const tensor& content) {
 // --- shard ----------------------------------------------------------------------------------------------------------
 
 shard_actor::behavior_type shard_state::make_behavior(shard_order order, std::uint64_t incarnation,
+                                                      std::shared_ptr<const session_gate> gate,
                                                       parameter_server_options options) {
   options_ = options;
   incarnation_ = incarnation;
+  gate_ = std::move(gate);
   number_ = order.shard;
   variable_ = std::move(order.name);
   content_ = std::move(order.initial);
@@ -75,18 +81,29 @@ void shard_state::take(const lane& from, bool remote, wire<operation_batch>& mes
   if (!message.waits_for_bulk())
     if (const auto problem = message.open(); !problem.ok())
       return answer(promise, remote,
-                    {.unreadable = problem.wrap(fmt::format("variable \"{}\"", variable_)), .outcomes = {}});
+                    {.refused = problem.wrap(fmt::format("variable \"{}\"", variable_)), .outcomes = {}});
   inbox_->take(from, message,
                [this, from, remote, promise](wire<operation_batch>& arrived, const status& problem) mutable {
                  auto& sender = clients_[from.first];
                  if (from.second < sender.link) return refuse(promise, link_over);
                  if (problem.ok() && (arrived->incarnation != incarnation_ || arrived->shard != number_))
                    return refuse(promise, {status_code::aborted, "a message for another shard arrived at this one"});
+                 if (problem.ok() && !may_enter(sender, arrived->session))
+                   return answer(promise, remote, {.refused = worker_given_up, .outcomes = {}});
                  if (problem.ok()) return answer(promise, remote, perform(sender, *arrived));
                  // What comes after it on this link must not overtake it.
                  sender.link = from.second + 1;
                  refuse(promise, problem);
                });
+}
+
+bool shard_state::may_enter(client_record& client, session_id session) const {
+  const auto news = gate_->news();
+  if (client.session == session && client.news == news) return true;
+  if (!gate_->admits(session)) return false;
+  client.session = session;
+  client.news = news;
+  return true;
 }
 
 void shard_state::answer(answer_promise promise, bool remote, outcome_batch outcomes) const {
@@ -250,6 +267,12 @@ parameter_server_actor::behavior_type parameter_server_state::make_behavior(std:
                                              "after this handle of it was sent",
                                              number)});
       },
+      [this](dismiss_atom, std::uint64_t meant, wire<session_fence>& fence) -> caf::result<caf::ok_atom> {
+        if (meant != incarnation_) return make_error(meant_for_another());
+        if (const auto problem = fence.open(); !problem.ok()) return make_error(problem);
+        gate_->take(fence.take());
+        return caf::ok_atom_v;
+      },
       [](alive_atom, std::uint64_t number) { return number; },
   };
 }
@@ -267,7 +290,7 @@ status parameter_server_state::create(shard_orders orders) {
     const auto number = order.shard;
     end_shard(number);
     // Linked: one that fails ends its server, since whoever uses it must hear of that.
-    shards_.insert_or_assign(number, self_->spawn<caf::linked>(shard, std::move(order), incarnation_, options_));
+    shards_.insert_or_assign(number, self_->spawn<caf::linked>(shard, std::move(order), incarnation_, gate_, options_));
   }
   return {};
 }
@@ -295,8 +318,8 @@ parameter_server_actor::behavior_type parameter_server(parameter_server_state::p
 }
 
 shard_actor::behavior_type shard(shard_state::pointer self, shard_order order, std::uint64_t incarnation,
-                                 parameter_server_options options) {
-  return self->state.make_behavior(std::move(order), incarnation, options);
+                                 std::shared_ptr<const session_gate> gate, parameter_server_options options) {
+  return self->state.make_behavior(std::move(order), incarnation, std::move(gate), options);
 }
 
 }  // namespace troupe

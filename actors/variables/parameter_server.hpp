@@ -5,7 +5,7 @@
 // of their submission and none twice: its half of V-1, which is written down in variable_client.hpp.
 //
 // M-2: what is meant for another incarnation, or another shard, is refused: an address, a number and even an actor's id
-// can lead elsewhere after a restart.
+// can lead elsewhere after a restart. C-3: so is what a worker sends whose session is over (session_gate.hpp).
 //
 // Reading shares the shard's buffer and copies nothing; the next write copies if a reader still holds it.
 //
@@ -17,6 +17,7 @@
 #include <troupe/actors/values/inbox.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/parameter_server_options.hpp>
+#include <troupe/actors/variables/session_gate.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -24,6 +25,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -39,7 +41,7 @@ class shard_state {
   explicit shard_state(pointer self) : self_(self) {}
   ~shard_state();
   shard_actor::behavior_type make_behavior(shard_order order, std::uint64_t incarnation,
-                                           parameter_server_options options);
+                                           std::shared_ptr<const session_gate> gate, parameter_server_options options);
 
  private:
   /// A change has no outcome but how it ended.
@@ -50,6 +52,9 @@ class shard_state {
   struct client_record {
     /// Lower ones are refused.
     link_number link = 0;
+    /// Which session was let in last, and the gate's news then.
+    session_id session = 0;
+    std::uint64_t news = 0;
     /// Changes that may be sent again, in the order of their numbers.
     std::deque<remembered> changes;
   };
@@ -57,6 +62,7 @@ class shard_state {
   using answer_promise = caf::typed_response_promise<wire<outcome_batch>>;
 
   void take(const lane& from, bool remote, wire<operation_batch>& message, const answer_promise& promise);
+  bool may_enter(client_record& client, session_id session) const;
   void answer(answer_promise promise, bool remote, outcome_batch outcomes) const;
   void keep_within_limit(outcome_batch& answer) const;
   outcome_batch perform(client_record& client, const operation_batch& batch);
@@ -68,6 +74,7 @@ class shard_state {
   pointer self_;
   parameter_server_options options_;
   std::uint64_t incarnation_ = 0;
+  std::shared_ptr<const session_gate> gate_;
   std::uint64_t number_ = 0;
   std::string variable_;
   tensor content_;
@@ -101,12 +108,13 @@ class parameter_server_state {
   std::uint64_t incarnation_ = 0;
   parameter_server_options options_;
   std::unordered_map<std::uint64_t, shard_actor> shards_;
+  std::shared_ptr<session_gate> gate_ = std::make_shared<session_gate>();
   /// One lane: a deletion must not overtake the creation before it.
   std::optional<inbox<int>> inbox_;
 };
 
 shard_actor::behavior_type shard(shard_state::pointer self, shard_order order, std::uint64_t incarnation,
-                                 parameter_server_options options);
+                                 std::shared_ptr<const session_gate> gate, parameter_server_options options);
 
 /// `incarnation`: of the process.
 parameter_server_actor::behavior_type parameter_server(parameter_server_state::pointer self, std::uint64_t incarnation,

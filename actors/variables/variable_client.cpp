@@ -57,6 +57,10 @@ variable_client::~variable_client() {
 
 void variable_client::submit(const std::shared_ptr<operation_group>& group) {
   if (group->requests.empty()) return group->done();
+  if (!closed_.ok()) {
+    for (std::size_t i = 0; i < group->requests.size(); ++i) finish({group, i, 0}, {.ended = closed_});
+    return;
+  }
   group->ends = later(clock_.now(), group->limit);
   group->deadline = clock_.after(group->limit, [this, group] {
     for (std::size_t i = 0; i < group->requests.size(); ++i)
@@ -76,6 +80,26 @@ void variable_client::submit(const std::shared_ptr<operation_group>& group) {
     if (shard.unsent.empty()) dirty_.emplace_back(where.server, where.shard);
     group->requests[i].operation.sequence = ++last_sequence_;
     shard.unsent.push_back({group, i, last_sequence_});
+  }
+}
+
+void variable_client::begin_session(session_id session) {
+  session_ = session;
+  // Finishing may submit again: work on what is there now.
+  std::vector<entry> open;
+  for (const auto& [_, server] : servers_)
+    for (const auto& [id, shard] : server.shards) {
+      for (const auto& [number, sent] : shard.sent) open.insert(open.end(), sent.begin(), sent.end());
+      open.insert(open.end(), shard.unsent.begin(), shard.unsent.end());
+    }
+  for (const auto& each : open) finish(each, {.ended = session_over});
+}
+
+void variable_client::close(const status& why) {
+  closed_ = why;
+  for (auto& [_, server] : servers_) {
+    if (server.at != link_state::idle) enter(server, link_state::idle);
+    fail(server, why);
   }
 }
 
@@ -156,8 +180,11 @@ void variable_client::send(server_link& server, std::uint64_t id, shard_link& sh
 
 void variable_client::send_batch(server_link& server, std::uint64_t id, shard_link& shard, std::vector<entry> entries) {
   const auto& first = shard.sent.empty() ? entries.front() : shard.sent.begin()->second.front();
-  operation_batch batch{
-      .first_open = first.sequence, .incarnation = server.record.incarnation, .shard = id, .operations = {}};
+  operation_batch batch{.first_open = first.sequence,
+                        .incarnation = server.record.incarnation,
+                        .shard = id,
+                        .session = session_,
+                        .operations = {}};
   batch.operations.reserve(entries.size());
   for (const auto& open : entries) batch.operations.push_back(open.group->requests[open.index].operation);
   wire<operation_batch> message{std::move(batch)};
@@ -206,7 +233,7 @@ void variable_client::take_answer(const shard_key& key, std::uint64_t batch, wir
   if (sent == shard->sent.end()) return;
   if (!answer.waits_for_bulk()) {
     const auto problem = answer.open();
-    return acknowledge(key, batch, problem.ok() ? answer.take() : outcome_batch{.unreadable = problem, .outcomes = {}});
+    return acknowledge(key, batch, problem.ok() ? answer.take() : outcome_batch{.refused = problem, .outcomes = {}});
   }
   const auto limit = time_left(sent->second);
   // Nobody waits for what it holds.
@@ -226,9 +253,9 @@ void variable_client::acknowledge(const shard_key& key, std::uint64_t batch, out
   std::optional<fiber_host::turn> together;
   if (fibers_ != nullptr) together.emplace(*fibers_);
   const auto& entries = sent.mapped();
-  const auto otherwise = answer.unreadable.ok()
+  const auto otherwise = answer.refused.ok()
                              ? status{status_code::internal, "a shard answered fewer operations than it was asked"}
-                             : answer.unreadable;
+                             : answer.refused;
   for (std::size_t i = 0; i < entries.size(); ++i)
     finish(entries[i],
            i < answer.outcomes.size() ? std::move(answer.outcomes[i]) : operation_outcome{.ended = otherwise});

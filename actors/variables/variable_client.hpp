@@ -49,11 +49,12 @@
 //   - It remembers the outcomes of changes that are open, by number, and answers from there what comes again. A change
 //     that it has no room to remember is refused, not applied.
 //   - It refuses what is meant for another shard, or for another life of its server (M-2).
+//   - It refuses what comes of a worker's session that the chief has ended (session_gate.hpp): a worker that was given
+//     up may be alive behind a broken link, and its closures begin again elsewhere after that (C-3).
 //
-// What does not hold: a worker that the chief has given up because their link broke may be alive. Its closures run
-// again elsewhere, and what it wrote and goes on to write until it hears of its dismissal counts beside what they
-// write: a closure's effects on variables happen at least once. Closures that must not be counted twice write results
-// that don't depend on how often they are written (`assign`), or return them to the chief, where each counts once.
+// What does not hold: what a closure wrote before its worker was lost counts beside what it writes when it runs again:
+// its effects on variables happen at least once. Closures that must not be counted twice write results that don't
+// depend on how often they are written (`assign`), or return them to the chief, where each counts once.
 //
 // Belongs to one actor; see client.hpp for threads that are no actors.
 #pragma once
@@ -77,6 +78,8 @@
 #include <vector>
 
 namespace troupe {
+
+inline const status session_over{status_code::cancelled, "the worker's session with its coordinator has ended"};
 
 /// Operations that are performed at the same time and end together. Made by the caller, filled by the client.
 class operation_group {
@@ -130,6 +133,10 @@ class variable_client {
 
   /// Takes the group in; `flush` sends. `group->done` may be called before this returns.
   void submit(const std::shared_ptr<operation_group>& group);
+  /// What comes from now on belongs to this session of a worker, and what is open to one that is over: it ends.
+  void begin_session(session_id session);
+  /// Everything ends with this, and what is submitted from now on, too.
+  void close(const status& why);
   /// Sends what was submitted since the last flush. At the end of each turn.
   void flush();
   void take_view(const cluster_view& view);
@@ -209,6 +216,9 @@ class variable_client {
   variable_client_options options_;
   fiber_host* fibers_;
   client_id client_;
+  session_id session_ = 0;
+  /// Why it takes nothing any more.
+  status closed_;
   std::uint64_t last_sequence_ = 0;
   std::uint64_t last_batch_ = 0;
   link_number last_state_ = 0;

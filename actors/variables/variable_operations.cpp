@@ -27,6 +27,8 @@ namespace {
 
 std::vector<operation_outcome> perform_in_fiber(closure_environment& here,
                                                 const std::shared_ptr<operation_group>& group) {
+  // One that has heard of its cancellation and goes on must not write any more: its session may be another's.
+  if (fiber_host::cancelled()) fiber_host::throw_if_cancelled();
   const auto point = wait_point::make();
   group->done = [point] { point->complete(); };
   here.variables().submit(group);

@@ -2,6 +2,8 @@
 // switched off: a worker is back as soon as its link is, and nobody else waits for it.
 #include "watched_job.hpp"
 
+#include <troupe/runtime/cluster_coordinator.hpp>
+
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
@@ -89,6 +91,53 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_reset_is_made_again_at_once) {
   const stopwatch watch;
   network.reset(chief_host, watched_host);
   require_return(cluster, watch, "the reset");
+  require_good_ends(cluster);
+}
+
+// --- a link that only the chief lacks -------------------------------------------------------------------------------
+
+namespace {
+
+/// Writes at its end, when the chief may have given its worker up.
+int count_late(variable<int> counter) {
+  say("closure on worker {}", current_worker_index());
+  sleep_for(5s);
+  const auto how = status_of_call([&] { counter.assign_add(1); });
+  if (!how.ok()) {
+    say("refused: {}", how.render());
+    throw_status(how);
+  }
+  return 0;
+}
+
+void run_late_counters(cluster& here) {
+  parameter_server_strategy strategy{here};
+  cluster_coordinator coordinator{strategy};
+  here.wait_for({server_task(0), worker_task(0), worker_task(1)}, 30s);
+  const auto counter = strategy.variable("counter", 0);
+  for (int i = 0; i < 2; ++i) coordinator.schedule<count_late>({.limit = 60s}, counter);
+  coordinator.join(60s);
+  say("counted {}", counter.read());
+  here.wait_for({worker_task(0)}, 30s);
+}
+
+const chief_program late_counters{"closures that write late", run_late_counters};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_a_worker_writes_whom_only_the_chief_does_not_reach_does_not_count) {  // C-3
+  host_network network{3};
+  auto host_of = watched_places();
+  host_of[server_task(0)] = other_host;
+  process_cluster cluster{late_counters.name(), {.place = placed(network, host_of)}};
+  cluster.start();
+  for (int i = 0; i < 2; ++i) cluster.wait_for(fmt::format("closure on worker {}", i));
+  network.drop(chief_host, watched_host);
+  network.drop(watched_host, chief_host);
+  cluster.wait_for("refused: cancelled: the chief has given up the worker that sent this operation", 20s);
+  network.pass(chief_host, watched_host);
+  network.pass(watched_host, chief_host);
+  cluster.wait_for("counted 2", 20s);
   require_good_ends(cluster);
 }
 

@@ -202,6 +202,27 @@ BOOST_AUTO_TEST_CASE(a_worker_that_is_dismissed_ends_its_process_and_is_taken_in
   BOOST_TEST(cluster.fetch(work) == 1);
 }
 
+BOOST_AUTO_TEST_CASE(what_a_worker_writes_after_the_chief_has_given_it_up_does_not_count) {  // C-3
+  ready_cluster cluster{{.seed = 13, .size = {.workers = 2, .servers = 1}}};
+  const auto counter = cluster.make_variable<std::int64_t>("counter", 0);
+  std::vector<remote_value<int>> values;
+  for (int i = 0; i < 2; ++i)
+    values.push_back(cluster.schedule(
+        [](int number, variable<std::int64_t> x) {
+          const execution here{number};
+          sleep_for(4s);
+          x.assign_add(1);
+          return here.finish();
+        },
+        i, counter));
+  cluster.advance(100ms);
+  cut_worker(cluster, 0);
+  BOOST_TEST_REQUIRE(cluster.run_until([&] { return all_ended(values); }, 10s));
+  BOOST_TEST(cluster.running(worker_task(0)), "it was there when it wrote");
+  BOOST_TEST(seen.order.size() == 3u);
+  BOOST_TEST(cluster.read(counter) == 2);
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_that_is_cut_off_from_the_chief_is_replaced_and_comes_back) {  // C-3, M-1
   ready_cluster cluster{{.seed = 9, .size = {.workers = 2, .servers = 0}}};
   const auto values = schedule_many(cluster, 16, 300ms);

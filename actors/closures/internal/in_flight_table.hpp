@@ -2,7 +2,8 @@
 // too late (its slot was used again) finds nothing.
 //
 // The slots of each worker are linked in the order of sending. So the loss of a worker costs what that worker holds and
-// not what all hold, and its closures go back in the order in which they left.
+// not what all hold, and its closures go back in the order in which they left. What a lost worker held is `adrift`
+// until it goes back.
 #pragma once
 
 #include <troupe/actors/closures/closure.hpp>
@@ -17,10 +18,12 @@ namespace troupe {
 class in_flight_table {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
+  /// In place of a worker's index: of one that is lost.
+  static constexpr int adrift = -1;
 
   struct entry {
     std::shared_ptr<closure> what;
-    int worker = -1;
+    int worker = adrift;
     std::uint32_t generation = 0;
     /// The neighbours in its worker's list: the table's own.
     std::uint32_t earlier_ = none;
@@ -65,11 +68,23 @@ class in_flight_table {
   /// The ids of all closures that this worker holds, in the order of `add`.
   std::vector<closure_id> held_by(int worker) const {
     std::vector<closure_id> held;
-    if (static_cast<std::size_t>(worker) >= workers_.size()) return held;
-    const auto& own = workers_[static_cast<std::size_t>(worker)];
+    if (place_of(worker) >= lists_.size()) return held;
+    const auto& own = lists_[place_of(worker)];
     held.reserve(own.count);
     for (auto i = own.first; i != none; i = slots_[i].later_)
       held.push_back(std::uint64_t{slots_[i].generation} << 32 | i);
+    return held;
+  }
+
+  /// The worker is lost: what it holds is adrift from now on. Returns that, in the order of `add`.
+  std::vector<closure_id> set_adrift(int worker) {
+    auto held = held_by(worker);
+    for (const auto id : held) {
+      const auto index = static_cast<std::uint32_t>(id & 0xffffffffu);
+      unlink(index);
+      slots_[index].worker = adrift;
+      link(index);
+    }
     return held;
   }
 
@@ -82,10 +97,12 @@ class in_flight_table {
     std::uint32_t count = 0;
   };
 
+  static std::size_t place_of(int worker) { return static_cast<std::size_t>(worker + 1); }
+
   void link(std::uint32_t index) {
-    const auto worker = static_cast<std::size_t>(slots_[index].worker);
-    if (worker >= workers_.size()) workers_.resize(worker + 1);
-    auto& own = workers_[worker];
+    const auto place = place_of(slots_[index].worker);
+    if (place >= lists_.size()) lists_.resize(place + 1);
+    auto& own = lists_[place];
     slots_[index].earlier_ = own.last;
     slots_[index].later_ = none;
     (own.last == none ? own.first : slots_[own.last].later_) = index;
@@ -95,7 +112,7 @@ class in_flight_table {
 
   void unlink(std::uint32_t index) {
     const auto& slot = slots_[index];
-    auto& own = workers_[static_cast<std::size_t>(slot.worker)];
+    auto& own = lists_[place_of(slot.worker)];
     (slot.earlier_ == none ? own.first : slots_[slot.earlier_].later_) = slot.later_;
     (slot.later_ == none ? own.last : slots_[slot.later_].earlier_) = slot.earlier_;
     --own.count;
@@ -103,7 +120,8 @@ class in_flight_table {
 
   std::vector<entry> slots_;
   std::vector<std::uint32_t> free_;
-  std::vector<list> workers_;
+  /// First what is adrift, then each worker's.
+  std::vector<list> lists_;
   std::size_t count_ = 0;
 };
 

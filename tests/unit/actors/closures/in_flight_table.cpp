@@ -56,6 +56,32 @@ BOOST_AUTO_TEST_CASE(finds_nothing_by_an_id_that_it_never_gave) {
     BOOST_TEST(table.find(wrong) == nullptr);
 }
 
+BOOST_AUTO_TEST_CASE(has_what_a_lost_worker_held_adrift_in_order_until_it_is_removed) {
+  in_flight_table table;
+  std::vector<closure_id> lost;
+  for (int i = 0; i < 3; ++i) {
+    lost.push_back(table.add(new_closure(), 4));
+    table.add(new_closure(), 5);
+  }
+  BOOST_TEST(table.set_adrift(4) == lost);
+  BOOST_TEST(table.set_adrift(4).empty());
+  BOOST_TEST(table.held_by(4).empty());
+  BOOST_TEST(table.held_by(5).size() == 3u);
+  // The worker is there again, and lost again.
+  const auto again = table.add(new_closure(), 4);
+  BOOST_TEST(table.set_adrift(4) == std::vector{again});
+  lost.push_back(again);
+  BOOST_TEST(table.held_by(in_flight_table::adrift) == lost);
+  BOOST_TEST(table.count() == 7u);
+  for (const auto id : lost) {
+    BOOST_REQUIRE(table.find(id) != nullptr);
+    BOOST_TEST(table.find(id)->worker == in_flight_table::adrift);
+    table.remove(id);
+  }
+  BOOST_TEST(table.held_by(in_flight_table::adrift).empty());
+  BOOST_TEST(table.count() == 3u);
+}
+
 BOOST_AUTO_TEST_CASE(keeps_no_closure_that_was_removed) {
   in_flight_table table;
   const auto what = new_closure();

@@ -32,7 +32,7 @@ struct asker {
 struct answered {
   bool there = false;
   status problem;
-  status unreadable;
+  status refused;
   std::vector<operation_outcome> outcomes;
 };
 
@@ -40,8 +40,8 @@ float first_of(const tensor& content) { return content.values<float>().front(); 
 
 struct server_room : simulated_world {
   explicit server_room(const parameter_server_options& options = {}) {
-    handle =
-        spawn(shard, shard_order{.shard = number, .name = "w", .initial = large_tensor(0.0f)}, incarnation, options);
+    handle = spawn(shard, shard_order{.shard = number, .name = "w", .initial = large_tensor(0.0f)}, incarnation, gate,
+                   options);
     run();
   }
 
@@ -57,7 +57,7 @@ struct server_room : simulated_world {
           handle, 1h, "an operation",
           [result](wire<outcome_batch>& answer) {
             result->there = true;
-            result->unreadable = answer->unreadable;
+            result->refused = answer->refused;
             result->outcomes = answer->outcomes;
           },
           [result](const status& why) {
@@ -79,6 +79,7 @@ struct server_room : simulated_world {
   }
 
   installed_transport transport;
+  std::shared_ptr<session_gate> gate = std::make_shared<session_gate>();
   shard_actor handle;
   simulated_actor<asker> actor{*this};
 };
@@ -210,7 +211,7 @@ BOOST_FIXTURE_TEST_CASE(a_batch_that_can_never_be_read_is_answered_with_the_reas
   BOOST_TEST_REQUIRE(refused->there);
   BOOST_TEST(refused->problem.ok());
   BOOST_TEST(refused->outcomes.empty());
-  BOOST_TEST((refused->unreadable.code() == status_code::resource_exhausted));
+  BOOST_TEST((refused->refused.code() == status_code::resource_exhausted));
   operate(1, 1, batch_of(late(2, operation_kind::assign, 4.0f)));
   complete(0);
   BOOST_TEST(content() == 4.0f);
@@ -222,6 +223,40 @@ BOOST_FIXTURE_TEST_CASE(the_end_of_a_shard_answers_what_waits, server_room) {
   run();
   BOOST_TEST_REQUIRE(waiting->there);
   BOOST_TEST((waiting->problem.code() == status_code::cancelled));
+}
+
+// C-3
+BOOST_FIXTURE_TEST_CASE(what_a_worker_sends_whose_session_is_over_is_refused_and_that_of_others_is_not, server_room) {
+  constexpr session_id ended = 20;
+  constexpr session_id goes_on = 21;
+  const auto changed = [&](client_id client, std::uint64_t sequence, session_id session) {
+    auto batch = batch_of({.sequence = sequence, .kind = operation_kind::assign, .operand = large_tensor(1.0f)});
+    batch.session = session;
+    const auto answer = operate(client, 1, std::move(batch));
+    complete(transport->fetches.size() - 1);
+    BOOST_TEST_REQUIRE(answer->there);
+    BOOST_TEST(answer->problem.ok(), "the link goes on");
+    return answer->refused.code();
+  };
+  BOOST_TEST((changed(1, 1, ended) == status_code::ok));
+  BOOST_TEST((changed(2, 1, goes_on) == status_code::ok));
+  gate->take({.horizon = 22, .live = {goes_on}});
+  BOOST_TEST((changed(1, 2, ended) == status_code::cancelled));
+  BOOST_TEST((changed(2, 2, goes_on) == status_code::ok));
+  // The worker was taken in again; the chief's own program has no session.
+  BOOST_TEST((changed(1, 3, 22) == status_code::ok));
+  BOOST_TEST((changed(3, 1, 0) == status_code::ok));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_under_way_when_its_session_ended_is_not_applied, server_room) {
+  auto batch = batch_of(late(1, operation_kind::assign, 3.0f));
+  batch.session = 20;
+  const auto answer = operate(1, 1, std::move(batch));
+  gate->take({.horizon = 21, .live = {}});
+  complete(0);
+  BOOST_TEST_REQUIRE(answer->there);
+  BOOST_TEST((answer->refused.code() == status_code::cancelled));
+  BOOST_TEST(content() == 0.0f);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -38,6 +38,7 @@ parameter_server_actor::behavior_type server_of(const shard_actor& shard) {
   return {[](create_atom, std::uint64_t, wire<shard_orders>&) { return caf::ok_atom_v; },
           [](release_atom, std::uint64_t, wire<shard_numbers>&) { return caf::ok_atom_v; },
           [shard](find_atom, std::uint64_t, std::uint64_t) { return shard; },
+          [](dismiss_atom, std::uint64_t, wire<session_fence>&) { return caf::ok_atom_v; },
           [](alive_atom, std::uint64_t number) { return number; }};
 }
 
@@ -113,6 +114,7 @@ struct shard_log {
     link_number link = 0;
     std::uint64_t first_open = 0;
     std::vector<std::uint64_t> sequences;
+    session_id session = 0;
   };
   using script = std::function<caf::result<wire<outcome_batch>>(const operation_batch&)>;
 
@@ -132,7 +134,7 @@ wire<outcome_batch> fine(const operation_batch& batch) {
 shard_actor::behavior_type scripted_shard(std::shared_ptr<shard_log> log) {
   return {[log](operate_atom, client_id client, link_number link,
                 wire<operation_batch>& batch) -> caf::result<wire<outcome_batch>> {
-    auto& seen = log->messages.emplace_back(shard_log::message{client, link, batch->first_open, {}});
+    auto& seen = log->messages.emplace_back(shard_log::message{client, link, batch->first_open, {}, batch->session});
     for (const auto& each : batch->operations) seen.sequences.push_back(each.sequence);
     if (log->scripts.empty()) return fine(*batch);
     const auto script = std::move(log->scripts.front());
@@ -206,6 +208,7 @@ struct linked_client : simulated_world {
                 return make_error(status{status_code::not_found, "there is no such shard"});
               return shard;
             },
+            [](dismiss_atom, std::uint64_t, wire<session_fence>&) { return caf::ok_atom_v; },
             [](alive_atom, std::uint64_t number) { return number; }};
   });
   member_actor door = spawn(door_of, server);
@@ -336,7 +339,7 @@ BOOST_FIXTURE_TEST_CASE(operations_that_are_large_or_answered_by_much_do_not_sha
 BOOST_FIXTURE_TEST_CASE(what_the_shard_can_never_read_ends_with_its_reason_and_breaks_no_link, linked_client) {
   log->scripts.push_back([](const operation_batch&) -> caf::result<wire<outcome_batch>> {
     return wire<outcome_batch>{
-        outcome_batch{.unreadable = {status_code::resource_exhausted, "over the limit"}, .outcomes = {}}};
+        outcome_batch{.refused = {status_code::resource_exhausted, "over the limit"}, .outcomes = {}}};
   });
   add("first");
   check({"first: resource_exhausted: over the limit"});
@@ -362,6 +365,39 @@ BOOST_FIXTURE_TEST_CASE(an_answer_that_can_never_be_read_ends_with_its_reason_an
   add("second");
   BOOST_TEST(ended.back() == "second");
   BOOST_TEST(log->found == 1);
+}
+
+// C-3
+BOOST_FIXTURE_TEST_CASE(a_new_session_sends_nothing_of_the_one_before_and_uses_the_same_link, linked_client) {
+  client.act([&] { client->operations->begin_session(5); });
+  add("first");
+  log->scripts.push_back(broken());
+  add("sent");
+  add("waiting");
+  client.act([&] { client->operations->begin_session(6); });
+  const auto over = ": " + session_over.render();
+  check({"first", "sent" + over, "waiting" + over});
+  add("next");
+  advance(std::chrono::seconds{1});
+  BOOST_TEST(ended.back() == "next");
+  BOOST_TEST(log->dialled == 1);
+  BOOST_REQUIRE(log->messages.size() == 3u);
+  BOOST_TEST(message(0).session == 5u);
+  BOOST_TEST(message(1).session == 5u);
+  BOOST_TEST(message(2).session == 6u);
+  BOOST_TEST(message(2).sequences.size() == 1u);
+}
+
+// C-3
+BOOST_FIXTURE_TEST_CASE(a_client_that_is_closed_ends_everything_and_sends_nothing_more, linked_client) {
+  log->scripts.push_back(broken());
+  add("sent");
+  const status over{status_code::cancelled, "enough"};
+  client.act([&] { client->operations->close(over); });
+  add("later");
+  advance(std::chrono::seconds{1});
+  check({"sent: cancelled: enough", "later: cancelled: enough"});
+  BOOST_TEST(log->messages.size() == 1u);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_server_that_was_restarted_is_dialled_and_used_again, linked_client) {
