@@ -125,6 +125,9 @@ class simulation {
   void heal(const task_id& a, const task_id& b);
   /// Connections between the two are lost, although both live; dialling again works at once.
   void break_link(const task_id& a, const task_id& b);
+  /// Connections between the two carry nothing any more and nobody is told, as when a firewall has forgotten them. New
+  /// ones do.
+  void silence_link(const task_id& a, const task_id& b);
 
   // --- who is there ---
 

@@ -262,7 +262,8 @@ void variable_client::acknowledge(const shard_key& key, std::uint64_t batch, out
 }
 
 // A link can be dead without anybody noticing: a firewall or a switch drops its packets, and TCP goes on trying for a
-// quarter of an hour. Whoever waits for an answer asks the server whether it is there at all.
+// quarter of an hour. Whoever waits for an answer asks the server whether it is there at all, and hangs up if not: else
+// the next dial would find the dead link.
 
 void variable_client::watch(server_link& server, duration until) {
   server.watched = true;
@@ -291,6 +292,8 @@ void variable_client::look_after(int index, link_number number) {
         auto* const silent_one = in_state(index, number);
         if (silent_one == nullptr) return;
         silent_one->problem = why;
+        // A worker's link to a server serves nothing else. The chief's is watched by its membership, too.
+        if (session_ != 0) caf::anon_send(dialer_, hang_up_atom_v, silent_one->handle.node());
         enter(*silent_one, link_state::pausing);
       },
       alive_atom_v, std::uint64_t{0});

@@ -60,6 +60,12 @@ void simulated_network::break_links(const task_id& a, const task_id& b, time_poi
   }
 }
 
+void simulated_network::silence_links(const task_id& a, const task_id& b) {
+  for (const auto& link : connections_)
+    if (std::minmax((*link)[0].task, (*link)[1].task) == std::minmax(a, b))
+      for (auto& each : *link) each.silenced = true;
+}
+
 void simulated_network::heal(const task_id& a, const task_id& b, time_point now) {
   cut_.erase(std::minmax(a, b));
   constexpr duration attempt_interval = tcp_connector_options{}.attempt_interval;

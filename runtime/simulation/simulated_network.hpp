@@ -10,6 +10,7 @@
 // N-4 A connect is answered after a latency, or refused where no process listens; it is not answered at all by a host
 // that is cut off or switched off. It begins again and again while it lasts (tcp_connector.hpp), so that it is answered
 // soon after a heal.
+// N-5 A connection that is silenced carries nothing any more, its ends' closes included, and nobody notices.
 #pragma once
 
 #include <troupe/runtime/cluster/connector.hpp>
@@ -54,6 +55,9 @@ class simulated_network {
   /// Connections between the two are lost at both ends; new ones can be made at once.
   void break_links(const task_id& a, const task_id& b, time_point now);
 
+  /// Connections between the two are silenced; new ones are not.
+  void silence_links(const task_id& a, const task_id& b);
+
   /// Begins a connect of the node; see connector.hpp.
   void connect(simulated_node& from, const task_address& where, duration limit, connector::ended done, time_point now);
   /// Takes what the node has written, dialled and closed since the last call.
@@ -95,6 +99,8 @@ class simulated_network {
     /// When a listener hears of the connection; `never` once it has accepted it, and for the dialler.
     time_point opens = never;
     bool closed = false;
+    /// As its other end.
+    bool silenced = false;
   };
   /// The dialler's end, then the listener's.
   using connection = std::array<end, 2>;
@@ -122,7 +128,9 @@ class simulated_network {
   bool answers(const open_connect& connect) const;
   time_point due(const open_connect& connect) const;
   bool end_connect(std::uint64_t number);
-  bool passes(const connection& link) const { return !cut_.contains(std::minmax(link[0].task, link[1].task)); }
+  bool passes(const connection& link) const {
+    return !link[0].silenced && !cut_.contains(std::minmax(link[0].task, link[1].task));
+  }
   static time_point due(const end& receiver);
   caf::io::connection_handle new_handle() { return caf::io::connection_handle::from_int(++last_handle_); }
 

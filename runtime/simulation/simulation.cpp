@@ -154,6 +154,12 @@ void simulation::break_link(const task_id& a, const task_id& b) {
   implementation_->network.break_links(a, b, implementation_->now);
 }
 
+void simulation::silence_link(const task_id& a, const task_id& b) {
+  check_pair(*this, a, b);
+  implementation_->note(fmt::format("silence {} {}", to_string(a), to_string(b)));
+  implementation_->network.silence_links(a, b);
+}
+
 // --- who is there ---------------------------------------------------------------------------------------------------
 
 std::vector<task_id> simulation::tasks() const {

@@ -11,8 +11,10 @@ BOOST_AUTO_TEST_SUITE(server_loss_suite)
 namespace {
 
 /// Adds one to a counter, many times, and says how often that was acknowledged.
-remote_value<int> schedule_additions(simulation& cluster, const variable<std::int64_t>& counter, int times) {
+remote_value<int> schedule_additions(simulation& cluster, const variable<std::int64_t>& counter, int times,
+                                     schedule_options options = {}) {
   return cluster.schedule(
+      options,
       [](variable<std::int64_t> shared, int count) {
         for (int i = 0; i < count; ++i) {
           shared.assign_add(1);
@@ -148,6 +150,21 @@ BOOST_AUTO_TEST_CASE(operations_over_a_link_that_breaks_are_applied_exactly_once
     for (const auto& value : values) BOOST_TEST(cluster.fetch(value) == 100);
     BOOST_TEST(cluster.read(counter) == 800, "seed " << seed);
   }
+}
+
+BOOST_AUTO_TEST_CASE(operations_whose_link_carries_nothing_any_more_are_done_over_a_new_one) {  // V-1
+  ready_cluster cluster{{.seed = 8, .size = {.workers = 2, .servers = 1}}};
+  const auto counter = cluster.make_variable<std::int64_t>("counter", 0);
+  for (const auto worker : {0, 1})
+    BOOST_TEST(cluster.fetch(schedule_additions(cluster, counter, 1, {.worker = worker})) == 1);
+  cluster.silence_link(server_task(0), worker_task(0));
+  const auto over_the_silent_one = schedule_additions(cluster, counter, 10, {.worker = 0});
+  const auto over_the_other = schedule_additions(cluster, counter, 10, {.worker = 1});
+  BOOST_TEST(cluster.fetch(over_the_other, 1s) == 10);
+  // After it was asked whether it is there.
+  BOOST_TEST(cluster.fetch(over_the_silent_one, 8s) == 10);
+  BOOST_TEST(cluster.read(counter) == 22);
+  BOOST_TEST(cluster.present(worker_task(0)));
 }
 
 BOOST_AUTO_TEST_CASE(operations_wait_for_a_link_that_is_cut_until_their_limit) {  // V-1
