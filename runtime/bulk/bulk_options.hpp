@@ -17,7 +17,8 @@ struct tcp_bulk_options {
   std::string advertised_host;
   /// Fetches from one peer run side by side up to this number; a small one need not wait for a large one.
   std::size_t connections_per_peer = 2;
-  /// Connections of other processes to this one. Over it, the one that has been idle longest is closed.
+  /// Connections of other processes to this one. Over it, the one that has been idle longest is closed; if none is
+  /// idle, who comes waits until one has its bytes.
   std::size_t served_connections_max = 512;
   /// Offers, and bytes of memory in them, that wait for their receivers. Over it, a receiver gets resource_exhausted.
   std::size_t offers_max = std::size_t{1} << 16;

@@ -15,7 +15,7 @@ namespace troupe {
 
 namespace {
 
-/// How long no connection is accepted when the process has no descriptor left.
+/// How long no connection is accepted when there is no room for one, or the process has no descriptor left.
 constexpr auto accept_pause = std::chrono::milliseconds{100};
 
 bulk_secret random_secret() {
@@ -102,8 +102,13 @@ void bulk_server::expire_offers() {
 }
 
 void bulk_server::accept_all() {
-  while (auto accepted = accept_next(listener_->get())) {
+  while (auto accepted = unserved_ ? std::move(unserved_) : accept_next(listener_->get())) {
     if (connections_.size() >= options_.served_connections_max) make_room();
+    if (connections_.size() >= options_.served_connections_max) {
+      // All are replying: it waits here, and those behind it in the kernel's queue.
+      unserved_ = std::move(accepted);
+      return pause_accepting();
+    }
     add_connection(std::move(accepted));
   }
   // A connection that the peer has given up meanwhile is no reason to pause.
@@ -111,7 +116,6 @@ void bulk_server::accept_all() {
 }
 
 void bulk_server::add_connection(descriptor accepted) {
-  if (connections_.size() >= options_.served_connections_max) return;  // all are replying: the peer must come again
   const auto number = ++last_connection_;
   auto added = std::make_unique<connection>();
   auto ready = [this, number](bulk_event_loop::events) {
@@ -137,9 +141,12 @@ void bulk_server::make_room() {
 }
 
 void bulk_server::pause_accepting() {
-  make_room();  // no descriptor is left
+  make_room();  // no descriptor may be left
   listener_->expect(0);
-  loop_->at(time_after(accept_pause), [this] { listener_->expect(EPOLLIN); });
+  loop_->at(time_after(accept_pause), [this] {
+    listener_->expect(EPOLLIN);
+    if (unserved_) accept_all();
+  });
 }
 
 void bulk_server::close_stalled() {

@@ -63,6 +63,8 @@ class bulk_server {
   std::unique_ptr<bulk_event_loop> loop_;  // outlives all that it watches
   bulk_secret secret_ = {};
   std::unique_ptr<watched_socket> listener_;
+  /// A connection that there is no place for yet.
+  descriptor unserved_;
   std::map<std::uint64_t, std::unique_ptr<connection>> connections_;
   std::uint64_t last_connection_ = 0;
   bulk_event_loop::timer expiry_timer_{};

@@ -83,6 +83,21 @@ BOOST_AUTO_TEST_CASE(a_crowd_of_idle_connections_gives_way_to_new_ones) {
   BOOST_TEST(fetch(receiver, ticket).outcome().ok());
 }
 
+BOOST_AUTO_TEST_CASE(receivers_for_whom_there_is_no_connection_wait_until_another_has_its_bytes) {
+  tcp_bulk sender{{.served_connections_max = 1}};
+  tcp_bulk receiver;
+  watched_memory memory{std::size_t{64} << 20};
+  const auto large = sender.offer(memory.share(), patience);
+  std::optional<plain_socket> slow{plain_socket::connect_to(large)};
+  BOOST_TEST(slow->send_frame(request_for(large)));
+  BOOST_REQUIRE(slow->receive_frame<bulk_reply>().has_value());
+  auto waiting = fetch(receiver, sender.offer(patterned(100), patience));
+  BOOST_TEST((waiting.ended.wait_for(100ms) == std::future_status::timeout));
+  slow.reset();
+  const auto ended = waiting.outcome();
+  BOOST_TEST(ended.ok(), ended.render());
+}
+
 BOOST_AUTO_TEST_CASE(a_receiver_that_takes_nothing_does_not_hold_the_offer_for_ever) {
   tcp_bulk sender{{.stall_limit = 50ms}};
   watched_memory memory{std::size_t{64} << 20};
