@@ -2,6 +2,7 @@
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/rpc/grpc_channel.hpp>
+#include <troupe/runtime/rpc/grpc_library.hpp>
 #include <troupe/runtime/rpc/grpc_messages.hpp>
 
 #include <fmt/format.h>
@@ -272,6 +273,7 @@ void grpc_channel::close() {
 }
 
 std::shared_ptr<channel> connect_grpc(const channel_options& options) {
+  keep_grpc_started();
   return std::make_shared<grpc_channel>(options);
 }
 

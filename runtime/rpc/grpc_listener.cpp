@@ -1,5 +1,6 @@
 #include <troupe/actors/values/internal/type_name.hpp>
 #include <troupe/runtime/node.hpp>
+#include <troupe/runtime/rpc/grpc_library.hpp>
 #include <troupe/runtime/rpc/grpc_listener.hpp>
 
 #include <caf/send.hpp>
@@ -221,6 +222,7 @@ grpc_listener::~grpc_listener() {
 }
 
 std::unique_ptr<listener> listen_grpc(const listener_options& options) {
+  keep_grpc_started();
   return std::make_unique<grpc_listener>(options);
 }
 
