@@ -30,6 +30,7 @@ std::vector<bench_case> schedule_cases();
 std::vector<bench_case> call_cases();
 std::vector<bench_case> variables_cases();
 std::vector<bench_case> transfer_cases();
+std::vector<bench_case> checkpoint_cases();
 std::vector<bench_case> memory_cases();
 std::vector<bench_case> training_cases();
 std::vector<bench_case> all_reduce_cases();

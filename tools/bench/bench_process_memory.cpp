@@ -11,16 +11,28 @@
 
 namespace troupe::tools {
 
-std::int64_t resident_bytes(pid_t process) {
-  // Exact, unlike statm, whose counters lag behind.
-  const auto path =
-      process == 0 ? std::string{"/proc/self/smaps_rollup"} : fmt::format("/proc/{}/smaps_rollup", process);
+namespace {
+
+/// From a line such as "Rss:   123 kB". @throws not_found_error
+std::int64_t bytes_of_line(const std::string& path, const std::string& name) {
   std::ifstream file{path};
   for (std::string line; std::getline(file, line);)
-    if (line.starts_with("Rss:")) return std::stoll(line.substr(4)) * 1024;
+    if (line.starts_with(name)) return std::stoll(line.substr(name.size())) * 1024;
   throw not_found_error{
       fmt::format("{} does not say how much memory the process uses: it has ended, or /proc is not there", path)};
 }
+
+}  // namespace
+
+std::int64_t resident_bytes(pid_t process) {
+  // Exact, unlike statm, whose counters lag behind.
+  return bytes_of_line(
+      process == 0 ? std::string{"/proc/self/smaps_rollup"} : fmt::format("/proc/{}/smaps_rollup", process), "Rss:");
+}
+
+std::int64_t peak_resident_bytes() { return bytes_of_line("/proc/self/status", "VmHWM:"); }
+
+void reset_peak_resident_bytes() { std::ofstream{"/proc/self/clear_refs"} << "5"; }
 
 std::int64_t allocated_bytes() {
   const auto all = ::mallinfo2();

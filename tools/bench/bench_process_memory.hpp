@@ -11,6 +11,10 @@ namespace troupe::tools {
 /// @throws not_found_error when there is no such process.
 std::int64_t resident_bytes(pid_t process = 0);
 
+/// The most that was mapped at a time since `reset_peak_resident_bytes`, or since the process began.
+std::int64_t peak_resident_bytes();
+void reset_peak_resident_bytes();
+
 /// What this process has allocated and not freed, in all arenas.
 std::int64_t allocated_bytes();
 

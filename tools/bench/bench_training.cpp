@@ -30,7 +30,7 @@ std::vector<figure> train(const measuring_plan& plan, cluster& cluster) {
       [&](std::chrono::nanoseconds) { return example::train_in_plain_loop(data, options.recipe).images_per_second; })};
 }
 
-bench_case with_workers(int workers) {
+bench_case training_with_workers(int workers) {
   return {.bench = "training",
           .name = fmt::format("workers-{}", workers),
           .summary = fmt::format("images per second of the Fashion-MNIST example, {} worker{} and 2 servers", workers,
@@ -43,6 +43,6 @@ bench_case with_workers(int workers) {
 
 }  // namespace
 
-std::vector<bench_case> training_cases() { return {with_workers(1), with_workers(2)}; }
+std::vector<bench_case> training_cases() { return {training_with_workers(1), training_with_workers(2)}; }
 
 }  // namespace troupe::tools
