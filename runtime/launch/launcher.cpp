@@ -24,7 +24,6 @@ namespace {
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds restart_delay_max{5'000};
 /// After SIGKILL only a process that hangs in the kernel lives on; then the launcher gives up.
 constexpr milliseconds kill_grace{10'000};
 /// How long a reader that does not read may hold up the end of a job.
@@ -262,7 +261,7 @@ void launcher::implementation::on_failure(task& which, std::string_view reason) 
     return;
   }
   // 2^20 delays are beyond any maximum, and the shift stays defined.
-  const auto delay = std::min(options_.restart_delay * (1 << std::min(which.restarts, 20)), restart_delay_max);
+  const auto delay = std::min(options_.restart_delay * (1 << std::min(which.restarts, 20)), options_.restart_delay_max);
   ++which.restarts;
   which.restart_at = clock::now() + delay;
   report(fmt::format("{} ended: {}; starting it again in {} ms ({} of {})", which.name, reason, delay.count(),

@@ -36,11 +36,12 @@ struct launcher_options {
   int servers = 1;                                 ///< parameter servers, 0 to launcher::tasks_max
   int restarts_max = 3;                            ///< of each worker and each server; 0 starts nothing again
   std::string host = "127.0.0.1";                  ///< the address of this machine that all tasks listen on
-  std::chrono::milliseconds restart_delay{100};    ///< before the first restart; doubles up to 5 s
-  std::chrono::milliseconds leave_grace{500};      ///< after the chief's end, for the others to end by themselves
-  std::chrono::milliseconds stop_grace{5'000};     ///< between SIGTERM and SIGKILL
-  task_console::writer output;                     ///< takes all output; empty: this process's own streams
-  std::array<bool, 2> is_terminal{false, false};   ///< whether standard output and error go to a terminal
+  std::chrono::milliseconds restart_delay{100};    ///< before the first restart; doubles each time
+  std::chrono::milliseconds restart_delay_max{5'000};
+  std::chrono::milliseconds leave_grace{500};     ///< after the chief's end, for the others to end by themselves
+  std::chrono::milliseconds stop_grace{5'000};    ///< between SIGTERM and SIGKILL
+  task_console::writer output;                    ///< takes all output; empty: this process's own streams
+  std::array<bool, 2> is_terminal{false, false};  ///< whether standard output and error go to a terminal
 };
 
 /// A local cluster. Not thread-safe; use it on one thread, which the processes do not outlive.

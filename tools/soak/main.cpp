@@ -1,0 +1,75 @@
+// A cluster that works for long while its workers are killed: `troupe-soak --minutes 30`. It is its own cluster's
+// program: started without TF_CONFIG it starts itself once for each task and watches them.
+#include "soak_job.hpp"
+#include "soak_watch.hpp"
+
+#include <troupe/runtime/run.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <unistd.h>
+
+namespace {
+
+using namespace troupe;
+
+struct soak_options {
+  double minutes = 30;
+  int checkpoint_every = 20;
+  int restore_every = 60;
+  int kill_every = 5;
+  int report_every = 10;
+  tools::soak_watch_options watch;
+  std::string checkpoint;
+};
+
+tools::soak_job_options job_of(const soak_options& options) {
+  return {.time = std::chrono::seconds{static_cast<int>(options.minutes * 60)},
+          .checkpoint_every = std::chrono::seconds{options.checkpoint_every},
+          .restore_every = std::chrono::seconds{options.restore_every},
+          .checkpoint = options.checkpoint};
+}
+
+int watch(soak_options options, int argc, char** argv) {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("troupe-soak-{}", ::getpid());
+  std::filesystem::create_directory(folder);
+  auto& watched = options.watch;
+  watched.program = std::filesystem::read_symlink("/proc/self/exe").string();
+  watched.arguments.assign(argv + 1, argv + argc);
+  watched.arguments.push_back("--checkpoint=" + (folder / "checkpoint.safetensors").string());
+  watched.kill_every = std::chrono::seconds{options.kill_every};
+  watched.report_every = std::chrono::seconds{options.report_every};
+  const auto code = tools::watch_soak(watched);
+  std::filesystem::remove_all(folder);
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"A job that runs for long while its workers are killed; prints what every process holds.",
+               "troupe-soak"};
+  soak_options options;
+  const auto seconds = CLI::Range(1, 86'400);
+  app.add_option("--minutes", options.minutes, "how long")->check(CLI::Range(0.1, 100'000.0))->capture_default_str();
+  app.add_option("--workers", options.watch.workers, "workers")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--ps", options.watch.servers, "parameter servers")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--kill-every", options.kill_every, "seconds between kills of a worker")
+      ->check(seconds)
+      ->capture_default_str();
+  app.add_option("--checkpoint-every", options.checkpoint_every, "seconds")->check(seconds)->capture_default_str();
+  app.add_option("--restore-every", options.restore_every, "seconds")->check(seconds)->capture_default_str();
+  app.add_option("--report-every", options.report_every, "seconds")->check(seconds)->capture_default_str();
+  app.add_option("--growth-max", options.watch.growth_max,
+                 "how much a process may hold at the end, times what it held after five minutes")
+      ->check(CLI::Range(1.0, 100.0))
+      ->capture_default_str();
+  app.add_option("--checkpoint", options.checkpoint, "a file for checkpoints; chosen by itself")->group("");
+  CLI11_PARSE(app, argc, argv);
+  if (std::getenv("TF_CONFIG") == nullptr) return watch(options, argc, argv);
+  return run(1, argv, [job = job_of(options)](cluster& here) { tools::run_soak_job(here, job); });
+}
