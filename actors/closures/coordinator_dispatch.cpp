@@ -17,25 +17,24 @@ void coordinator_state::touch(worker_entry& worker) {
 /// First what only one worker may run, then what waits for any.
 void coordinator_state::send_out() {
   do {
-    // Those that are touched meanwhile join the line.
-    for (std::size_t i = 0; i < touched_.size(); ++i) {
-      auto& worker = *touched_[i];
+    while (!touched_.empty() && turn_left_ != 0) {
+      auto& worker = *touched_.front();
+      touched_.pop_front();
       worker.touched = false;
       fill(worker);
     }
-    touched_.clear();
     pump();
-  } while (!touched_.empty());
+  } while (!touched_.empty() && turn_left_ != 0);
 }
 
 void coordinator_state::pump() {
   // While a generation is being cancelled nothing new starts.
-  while (queued_count_ != 0 && !cancelling_) {
+  while (queued_count_ != 0 && turn_left_ != 0 && !cancelling_) {
     std::uint32_t share = 0;
     auto* worker = roster_.next(queued_count_, share);
     if (worker == nullptr) return;
     for (auto level = queued_.rbegin(); level != queued_.rend() && share != 0; ++level)
-      while (share != 0 && !level->empty()) {
+      for (; share != 0 && turn_left_ != 0 && !level->empty(); --turn_left_) {
         --queued_count_;
         if (send_from(*worker, *level)) --share;
       }
@@ -45,14 +44,17 @@ void coordinator_state::pump() {
 }
 
 void coordinator_state::fill(worker_entry& worker) {
-  while (!worker.tagged.empty() && roster_.credit(worker) != 0 && !cancelling_) send_from(worker, worker.tagged);
+  const auto takes_more = [&] { return !worker.tagged.empty() && roster_.credit(worker) != 0 && !cancelling_; };
+  for (; turn_left_ != 0 && takes_more(); --turn_left_) send_from(worker, worker.tagged);
   flush(worker);
+  if (takes_more()) touch(worker);
 }
 
 /// Sends the front of the queue to the worker, unless it has ended meanwhile or this worker can't run it.
 bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>& queue) {
   const auto what = std::move(queue.front());
   queue.pop_front();
+  if (worker.tagged.empty()) worker.redirected = false;
   if (what->ended()) return false;
   if (!can_run(worker, what->function)) {
     redirect(what);
@@ -81,6 +83,7 @@ void coordinator_state::redirect(const closure_ptr& what) {
   if (what->options.worker < 0) {
     if (auto* other = freest_for(what->function)) {
       other->tagged.push_back(what);
+      other->redirected = true;
       return touch(*other);
     }
     if (!roster_.complete()) {
@@ -279,6 +282,7 @@ void coordinator_state::lose(worker_entry& worker, const status& why) {
 
 /// What waited for this worker only because others could not run it.
 void coordinator_state::give_back_redirected(worker_entry& worker) {
+  if (!std::exchange(worker.redirected, false)) return;
   std::deque<closure_ptr> bound;
   for (auto waiting = worker.tagged.rbegin(); waiting != worker.tagged.rend(); ++waiting) {
     if ((*waiting)->options.worker >= 0)

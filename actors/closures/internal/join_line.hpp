@@ -18,10 +18,10 @@ namespace troupe {
 
 class join_line {
  public:
-  /// One more closure; the number of its stretch.
-  std::uint64_t enter() {
-    ++inside_;
-    ++stretches_.back();
+  /// So many closures more; the number of their stretch, which is not 0.
+  std::uint64_t enter(std::size_t count) {
+    inside_ += count;
+    stretches_.back() += count;
     return first_ + stretches_.size() - 1;
   }
 
@@ -49,7 +49,7 @@ class join_line {
 
  private:
   std::deque<std::size_t> stretches_{0};
-  std::uint64_t first_ = 0;
+  std::uint64_t first_ = 1;
   std::size_t inside_ = 0;
 };
 
