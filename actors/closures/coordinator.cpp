@@ -16,6 +16,11 @@ std::string describe(const closure& which) { return fmt::format("closure {}", to
 
 const status stopped{status_code::cancelled, "the coordinator has stopped"};
 
+status limit_is_over(const closure& late) {
+  return {status_code::deadline_exceeded,
+          fmt::format("{} did not end within its limit of {} ms", describe(late), in_milliseconds(late.options.limit))};
+}
+
 }  // namespace
 
 void coordinator_options::check() const {
@@ -236,7 +241,7 @@ void coordinator_state::set_deadline(closure& scheduled) {
                           .at(scheduled.deadline,
                               [this, &scheduled] {
                                 const turn scope{*this};
-                                announce_errors(expire(scheduled), 1);
+                                expire(scheduled);
                               })
                           .number;
   } else {
@@ -251,13 +256,10 @@ void coordinator_state::forget_deadline(closure& ended) {
   deadline_calendar::cross_out(ended);
 }
 
-/// Announcing it is the caller's.
-status coordinator_state::expire(closure& late) {
-  status why{status_code::deadline_exceeded, fmt::format("{} did not end within its limit of {} ms", describe(late),
-                                                         in_milliseconds(late.options.limit))};
-  keep_error(why);
+void coordinator_state::expire(closure& late) {
+  const auto why = limit_is_over(late);
+  note_error(why);
   abandon(late, why);
-  return why;
 }
 
 /// Has a timer for the calendar's next page.
@@ -272,7 +274,8 @@ void coordinator_state::watch_calendar() {
   });
 }
 
-/// What stands on pages of the calendar that are over has passed its limit.
+/// What stands on pages of the calendar that are over has passed its limit. Workers are told of theirs at the end, in
+/// one message: closures that were scheduled one after the other are on many workers.
 void coordinator_state::expire_late() {
   if (!calendar_is_due_) return;
   status first;
@@ -282,12 +285,22 @@ void coordinator_state::expire_late() {
     if (late == nullptr) {
       calendar_is_due_ = false;
       watch_calendar();
+      for (const auto& worker : roster_.all())
+        if (!worker->expired.empty()) touch(*worker);
       break;
     }
-    auto why = expire(*late);
-    if (count == 0) first = std::move(why);
+    auto why = limit_is_over(*late);
+    if (count == 0) first = why;
+    keep_error(why);
+    if (const auto* held = in_flight(*late)) roster_.at(held->worker).expired.push_back(late->id);
+    end(*late, std::move(why));
   }
   if (count != 0) announce_errors(first, count);
+}
+
+/// Nullptr: no worker runs it.
+const in_flight_table::entry* coordinator_state::in_flight(const closure& which) const {
+  return which.at == closure::stage::in_flight ? in_flight_.find(which.id) : nullptr;
 }
 
 /// Ends the closure's remote value now. A worker that runs it is told, and keeps its place until it has answered (C-2).
@@ -295,9 +308,7 @@ void coordinator_state::abandon(closure& unwanted, status why) {
   if (unwanted.ended()) return;
   // One that is not accepted yet will be as one that has ended.
   if (unwanted.stretch == 0) return void(unwanted.finish(std::move(why)));
-  const auto id = unwanted.at == closure::stage::in_flight ? unwanted.id : 0;
-  const auto* held = id == 0 ? nullptr : in_flight_.find(id);
-  if (held != nullptr) send_cancel(roster_.at(held->worker), {id}, {}, why);
+  if (const auto* held = in_flight(unwanted)) send_cancel(roster_.at(held->worker), {unwanted.id}, {}, why);
   end(unwanted, std::move(why));
 }
 

@@ -141,9 +141,10 @@ class coordinator_state {
   void enqueue(const closure_ptr& ready, bool first);
   void set_deadline(closure& scheduled);
   void forget_deadline(closure& ended);
-  status expire(closure& late);
+  void expire(closure& late);
   void expire_late();
   void watch_calendar();
+  const in_flight_table::entry* in_flight(const closure& which) const;
   void abandon(closure& unwanted, status why);
 
   // --- what comes back ---

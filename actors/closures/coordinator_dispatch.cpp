@@ -44,6 +44,11 @@ void coordinator_state::pump() {
 }
 
 void coordinator_state::fill(worker_entry& worker) {
+  if (!worker.expired.empty()) {
+    turn_left_ -= std::min(turn_left_, worker.expired.size());
+    send_cancel(worker, std::exchange(worker.expired, {}), {},
+                {status_code::deadline_exceeded, "it did not end within its limit"});
+  }
   const auto takes_more = [&] { return !worker.tagged.empty() && roster_.credit(worker) != 0 && !cancelling_; };
   for (; turn_left_ != 0 && takes_more(); --turn_left_) send_from(worker, worker.tagged);
   flush(worker);

@@ -45,6 +45,8 @@ struct worker_entry {
   /// Some of them may run on others, too, though not on those that were present.
   bool redirected = false;
   std::vector<closure_order> outgoing;
+  /// What it runs although its limit is over, and is to be told of.
+  std::vector<closure_id> expired;
   /// The coordinator looks at it when its turn ends.
   bool touched = false;
 
