@@ -104,7 +104,7 @@ class closure : public deadline_place {
   time_point deadline{};
   /// The number of its timer, if its limit is kept by one.
   std::uint64_t timer = 0;
-  /// Which joins wait for it, see internal/join_line.hpp; 0: the coordinator has not accepted it yet.
+  /// Which joins wait for it; see internal/join_line.hpp.
   std::uint64_t stretch = 0;
 
  private:

@@ -46,11 +46,6 @@ coordinator_state::~coordinator_state() {
     for (const auto& each : all)
       if (!each->ended()) end(*each, stopped);
   };
-  for (auto& from : submissions_) {
-    from.closures.erase(from.closures.begin(), from.closures.begin() + static_cast<std::ptrdiff_t>(from.accepted));
-    for (const auto& each : from.closures) each->stretch = from.stretch;
-    end_all(from.closures);
-  }
   for (const auto& level : queued_) end_all(level);
   end_all(stranded_);
   for (const auto& worker : roster_.all()) {
@@ -76,14 +71,13 @@ void coordinator_state::end_turn() {
   turn_left_ = options_.turn_closures_max;
   do {
     take_submitted();
-    accept_some();
     pass_on_ends();
     expire_late();
     send_out();
   } while (raise_errors());
   release_ended();
   answer_joins();
-  if (turn_left_ == 0 || !submissions_.empty()) go_on_later();
+  if (turn_left_ == 0) go_on_later();
 }
 
 void coordinator_state::go_on_later() {
@@ -172,26 +166,15 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
 
 // --- taking closures in ---------------------------------------------------------------------------------------------
 
-/// From now on it counts, though most of it may be accepted later.
 void coordinator_state::take_submitted() {
   submitted_->drain(drain_buffer_);
-  if (drain_buffer_.empty()) return;
-  const auto count = drain_buffer_.size();
-  open_ += count;
-  submissions_.push_back({std::exchange(drain_buffer_, {}), join_line_.enter(count)});
-}
-
-/// As much as a turn may send out, too: whoever goes on scheduling keeps no worker waiting.
-void coordinator_state::accept_some() {
-  for (auto left = options_.turn_closures_max; left != 0 && !submissions_.empty(); --left) {
-    auto& from = submissions_.front();
-    const auto scheduled = std::move(from.closures[from.accepted++]);
-    scheduled->stretch = from.stretch;
+  open_ += drain_buffer_.size();
+  const auto stretch = join_line_.enter(drain_buffer_.size());
+  for (const auto& scheduled : drain_buffer_) {
+    scheduled->stretch = stretch;
     accept(scheduled);
-    if (from.accepted != from.closures.size()) continue;
-    drain_buffer_ = std::move(from.closures);  // for its memory
-    submissions_.pop_front();
   }
+  drain_buffer_.clear();
 }
 
 void coordinator_state::accept(const closure_ptr& scheduled) {
@@ -306,8 +289,6 @@ const in_flight_table::entry* coordinator_state::in_flight(const closure& which)
 /// Ends the closure's remote value now. A worker that runs it is told, and keeps its place until it has answered (C-2).
 void coordinator_state::abandon(closure& unwanted, status why) {
   if (unwanted.ended()) return;
-  // One that is not accepted yet will be as one that has ended.
-  if (unwanted.stretch == 0) return void(unwanted.finish(std::move(why)));
   if (const auto* held = in_flight(unwanted)) send_cancel(roster_.at(held->worker), {unwanted.id}, {}, why);
   end(unwanted, std::move(why));
 }

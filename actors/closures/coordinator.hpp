@@ -21,8 +21,8 @@
 //                +----------- an error was raised: the next generation begins -------------+
 //
 // One change may concern all closures of a full queue: an error that cancels them, an end that they all wait for, a
-// limit that they share. Nobody is held up by that: a turn's end looks at no more than `turn_closures_max` closures,
-// and what is left then goes on in a turn of its own, behind the messages that have come meanwhile.
+// limit that they share. Nobody is held up by that: a turn's end ends or cancels no more than `turn_closures_max`, and
+// what is left then goes on in a turn of its own, behind the messages that have come meanwhile.
 //
 // Closures that have ended make room in the queue at the turn's end, too, before anybody is answered or an error is
 // raised: who hears of it finds room.
@@ -98,12 +98,6 @@ class coordinator_state {
     closure_id id;
     time_point limit;
   };
-  /// What callers had left when the coordinator looked; the first `accepted` of it are accepted.
-  struct submission {
-    std::vector<closure_ptr> closures;
-    std::uint64_t stretch = 0;
-    std::size_t accepted = 0;
-  };
   /// What a generation that is being cancelled has come to.
   struct cancelling_course {
     /// Workers up to this one, in the order of their indices, were told.
@@ -135,7 +129,6 @@ class coordinator_state {
 
   // --- taking closures in (coordinator.cpp) ---
   void take_submitted();
-  void accept_some();
   void accept(const closure_ptr& scheduled);
   bool inputs_ready(const closure_ptr& scheduled);
   void enqueue(const closure_ptr& ready, bool first);
@@ -210,7 +203,6 @@ class coordinator_state {
   event_bus_actor events_;
   std::shared_ptr<submission_queue> submitted_;
   std::vector<closure_ptr> drain_buffer_;
-  std::deque<submission> submissions_;
 
   std::array<std::deque<closure_ptr>, schedule_options::priorities> queued_;
   std::size_t queued_count_ = 0;
@@ -253,7 +245,7 @@ class coordinator_state {
   std::deque<cancellation> cancellations_;
   bool cancellations_timed_ = false;
   int turns_ = 0;
-  /// How many closures this turn's end may still look at.
+  /// How many closures this turn's end may still end or cancel.
   std::size_t turn_left_ = 0;
   /// A turn of its own is under way for what is left.
   bool goes_on_later_ = false;

@@ -17,24 +17,24 @@ void coordinator_state::touch(worker_entry& worker) {
 /// First what only one worker may run, then what waits for any.
 void coordinator_state::send_out() {
   do {
-    while (!touched_.empty() && turn_left_ != 0) {
+    while (!touched_.empty()) {
       auto& worker = *touched_.front();
       touched_.pop_front();
       worker.touched = false;
       fill(worker);
     }
     pump();
-  } while (!touched_.empty() && turn_left_ != 0);
+  } while (!touched_.empty());
 }
 
 void coordinator_state::pump() {
   // While a generation is being cancelled nothing new starts.
-  while (queued_count_ != 0 && turn_left_ != 0 && !cancelling_) {
+  while (queued_count_ != 0 && !cancelling_) {
     std::uint32_t share = 0;
     auto* worker = roster_.next(queued_count_, share);
     if (worker == nullptr) return;
     for (auto level = queued_.rbegin(); level != queued_.rend() && share != 0; ++level)
-      for (; share != 0 && turn_left_ != 0 && !level->empty(); --turn_left_) {
+      while (share != 0 && !level->empty()) {
         --queued_count_;
         if (send_from(*worker, *level)) --share;
       }
@@ -44,15 +44,11 @@ void coordinator_state::pump() {
 }
 
 void coordinator_state::fill(worker_entry& worker) {
-  if (!worker.expired.empty()) {
-    turn_left_ -= std::min(turn_left_, worker.expired.size());
+  if (!worker.expired.empty())
     send_cancel(worker, std::exchange(worker.expired, {}), {},
                 {status_code::deadline_exceeded, "it did not end within its limit"});
-  }
-  const auto takes_more = [&] { return !worker.tagged.empty() && roster_.credit(worker) != 0 && !cancelling_; };
-  for (; turn_left_ != 0 && takes_more(); --turn_left_) send_from(worker, worker.tagged);
+  while (!worker.tagged.empty() && roster_.credit(worker) != 0 && !cancelling_) send_from(worker, worker.tagged);
   flush(worker);
-  if (takes_more()) touch(worker);
 }
 
 /// Sends the front of the queue to the worker, unless it has ended meanwhile or this worker can't run it.

@@ -101,7 +101,7 @@ bool coordinator_state::end_waiting() {
   for (const auto& worker : roster_.all()) end_some(worker->tagged);
   pass_on_ends();
   cancelling_->ended += before - open_;
-  return turn_left_ != 0 && submissions_.empty();
+  return turn_left_ != 0;
 }
 
 /// Goes on with a generation that is being cancelled, to its end when nothing of it runs or waits any more (C-2).

@@ -18,7 +18,7 @@ namespace troupe {
 
 class join_line {
  public:
-  /// So many closures more; the number of their stretch, which is not 0.
+  /// So many closures more; the number of their stretch.
   std::uint64_t enter(std::size_t count) {
     inside_ += count;
     stretches_.back() += count;
@@ -49,7 +49,7 @@ class join_line {
 
  private:
   std::deque<std::size_t> stretches_{0};
-  std::uint64_t first_ = 1;
+  std::uint64_t first_ = 0;
   std::size_t inside_ = 0;
 };
 

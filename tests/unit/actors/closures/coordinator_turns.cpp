@@ -283,59 +283,7 @@ BOOST_FIXTURE_TEST_CASE(results_are_heard_between_closures_that_fail_by_a_common
   BOOST_TEST(count([](const closure& each) { return each.ended() && each.end_status().ok(); }) == 1u);
 }
 
-// --- schedules ---
-
-BOOST_FIXTURE_TEST_CASE(a_join_waits_for_all_that_was_scheduled_before_it_though_most_is_not_looked_at_yet,
-                        office_of_two) {
-  leave_many(40);
-  const auto& answer = ask_for_join();
-  for (auto i = 0; i < 2; ++i) step();
-  BOOST_TEST(sent() < 40u);
-  const auto later = leave();
-  run();
-  const auto end_one_of_those_before = [&] {
-    for (const auto worker : {0, 1})
-      for (std::size_t i = 0; i < heard(worker).orders.size(); ++i) {
-        const auto& which = sent_to(worker, i);
-        if (!which.ended() && &which != later.get()) return end(worker, i);
-      }
-  };
-  for (auto i = 0; i < 40; ++i) {
-    BOOST_TEST(!answer.given);
-    end_one_of_those_before();
-  }
-  BOOST_TEST(answer.given);
-  BOOST_TEST(answer.problem.ok());
-  BOOST_TEST(!later->ended());
-}
-
-BOOST_FIXTURE_TEST_CASE(a_closure_that_is_cancelled_before_it_was_looked_at_is_sent_to_nobody, office_of_two) {
-  leave_many(4);
-  const auto unwanted = leave();
-  caf::anon_send(handle, cancel_atom_v, unwanted);
-  const auto follows = leave({}, {{.producer = unwanted}});
-  run();
-  BOOST_TEST((unwanted->state() == closure::readiness::aborted));
-  BOOST_TEST((follows->state() == closure::readiness::aborted));
-  BOOST_TEST(sent() == 4u);
-  BOOST_TEST(*end_counts[4] == 1);
-  for (const auto worker : {0, 1})
-    for (std::size_t i = 0; i < heard(worker).orders.size(); ++i) end(worker, i);
-  BOOST_TEST(join().problem.ok());
-}
-
-BOOST_AUTO_TEST_CASE(what_was_not_looked_at_yet_ends_with_the_coordinator) {  // C-1
-  std::vector<std::shared_ptr<closure>> all;
-  {
-    office_of_two here;
-    here.leave_many(40);
-    here.leave({}, {{.producer = here.all.back()}});
-    for (auto i = 0; i < 3; ++i) here.step();
-    BOOST_TEST(here.sent() < 6u);
-    all = here.all;
-  }
-  for (const auto& each : all) BOOST_TEST((each->state() == closure::readiness::aborted));
-}
+// --- results ---
 
 BOOST_FIXTURE_TEST_CASE(all_that_take_one_result_become_ready_bit_by_bit_in_their_order, office_of_two) {
   const auto first = leave({.worker = 0});
