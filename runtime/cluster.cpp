@@ -53,6 +53,7 @@ cluster::cluster(caf::actor_system& system, local_cluster size, cluster_options 
     : implementation_(new implementation{.system = system, .options = options}) {
   check(size);
   options.detection.check();
+  options.coordinator.check();
   auto& self = *implementation_;
   const auto members = std::make_shared<local_members>();
   self.dialer = system.spawn(local_dialer, members);
@@ -86,6 +87,7 @@ cluster::cluster(caf::actor_system& system, const task_config& config, cluster_o
     throw invalid_argument_error{fmt::format(
         "a cluster is made by its chief, but this process is {}: make a troupe::node", to_string(config.task))};
   options.detection.check();
+  options.coordinator.check();
   if (!system.has_middleman())
     throw failed_precondition_error{
         "a cluster of several processes needs CAF's middleman: call load<caf::io::middleman>() in the constructor of "

@@ -1,9 +1,11 @@
 #include <troupe/actors/closures/coordinator.hpp>
+#include <troupe/actors/fibers/notifier.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <utility>
 
 namespace troupe {
@@ -14,12 +16,32 @@ std::string describe(const closure& which) { return fmt::format("closure {}", to
 
 const status stopped{status_code::cancelled, "the coordinator has stopped"};
 
+status limit_is_over(const closure& late) {
+  return {status_code::deadline_exceeded,
+          fmt::format("{} did not end within its limit of {} ms", describe(late), in_milliseconds(late.options.limit))};
+}
+
 }  // namespace
+
+void coordinator_options::check() const {
+  if (windows.slots == 0 || windows.window_max == 0)
+    throw invalid_argument_error{
+        fmt::format("window_options::slots is {} and window_max {}, so that no worker would be given a closure; both "
+                    "must be at least 1",
+                    windows.slots, windows.window_max)};
+  if (turn_closures_max == 0)
+    throw invalid_argument_error{
+        "coordinator_options::turn_closures_max is 0, so that no closure would ever be looked at; it must be at least "
+        "1"};
+}
 
 coordinator_state::~coordinator_state() {
   ++turns_;
   // Every promise and every remote value is answered on this way out too (C-1).
   submitted_->close(stopped);
+  events_ = nullptr;
+  turn_left_ = std::numeric_limits<std::size_t>::max();
+  pass_on_ends();
   const auto end_all = [this](const auto& all) {
     for (const auto& each : all)
       if (!each->ended()) end(*each, stopped);
@@ -31,6 +53,7 @@ coordinator_state::~coordinator_state() {
     in_flight_.set_adrift(worker->index);
   }
   for (const auto id : in_flight_.held_by(in_flight_table::adrift)) end_all(std::array{take_back(id)});
+  pass_on_ends();
   for (auto& join : joins_) join.promise.deliver(make_error(stopped));
   for (auto& promise : idle_questions_) promise.deliver(make_error(stopped));
   for (auto& promise : raises_) promise.deliver(make_error(stopped));
@@ -46,12 +69,24 @@ coordinator_state::turn::~turn() noexcept(false) {
 }
 
 void coordinator_state::end_turn() {
+  turn_left_ = options_.turn_closures_max;
   do {
     take_submitted();
+    pass_on_ends();
+    expire_late();
     send_out();
   } while (raise_errors());
   release_ended();
   answer_joins();
+  if (turn_left_ == 0) go_on_later();
+}
+
+void coordinator_state::go_on_later() {
+  if (std::exchange(goes_on_later_, true)) return;
+  make_notifier(self_, [this] {
+    goes_on_later_ = false;
+    const turn scope{*this};
+  })();
 }
 
 coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_ptr<submission_queue> queue,
@@ -139,13 +174,16 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
 
 void coordinator_state::take_submitted() {
   submitted_->drain(drain_buffer_);
-  for (const auto& scheduled : drain_buffer_) accept(scheduled);
+  open_ += drain_buffer_.size();
+  const auto stretch = join_line_.enter(drain_buffer_.size());
+  for (const auto& scheduled : drain_buffer_) {
+    scheduled->stretch = stretch;
+    accept(scheduled);
+  }
   drain_buffer_.clear();
 }
 
 void coordinator_state::accept(const closure_ptr& scheduled) {
-  ++open_;
-  scheduled->stretch = join_line_.enter();
   if (scheduled->ended()) return end(*scheduled, scheduled->end_status());
   if (scheduled->options.worker >= options_.workers)
     return end(*scheduled,
@@ -162,10 +200,7 @@ bool coordinator_state::inputs_ready(const closure_ptr& scheduled) {
       input.producer->dependents.push_back(scheduled);
       ++scheduled->missing_inputs;
     } else if (!input.producer->end_status().ok()) {
-      // The end of the closure lets its inputs go.
-      const auto failed = input.producer;
-      failed->dependents.push_back(scheduled);
-      end_dependents(*failed);
+      pass_on(*input.producer, {scheduled});
       return false;
     }
   }
@@ -211,9 +246,7 @@ void coordinator_state::forget_deadline(closure& ended) {
 }
 
 void coordinator_state::expire(closure& late) {
-  if (late.ended()) return;
-  const status why{status_code::deadline_exceeded, fmt::format("{} did not end within its limit of {} ms",
-                                                               describe(late), in_milliseconds(late.options.limit))};
+  const auto why = limit_is_over(late);
   note_error(why);
   abandon(late, why);
 }
@@ -221,22 +254,49 @@ void coordinator_state::expire(closure& late) {
 /// Has a timer for the calendar's next page.
 void coordinator_state::watch_calendar() {
   const auto next = calendar_->next();
-  if (next == never || (calendar_timer_.number != 0 && calendar_timer_.when <= next)) return;
+  if (calendar_is_due_ || next == never || (calendar_timer_.number != 0 && calendar_timer_.when <= next)) return;
   clock_.cancel(calendar_timer_);
   calendar_timer_ = clock_.at(next, [this] {
     const turn scope{*this};
     calendar_timer_ = {};
-    while (auto* late = calendar_->take_late(clock_.now())) expire(*late);
-    watch_calendar();
+    calendar_is_due_ = true;
   });
+}
+
+/// What stands on pages of the calendar that are over has passed its limit. Workers are told of theirs at the end, in
+/// one message: closures that were scheduled one after the other are on many workers.
+void coordinator_state::expire_late() {
+  if (!calendar_is_due_) return;
+  status first;
+  std::uint64_t count = 0;
+  for (; turn_left_ != 0; --turn_left_, ++count) {
+    auto* const late = calendar_->take_late(clock_.now());
+    if (late == nullptr) {
+      calendar_is_due_ = false;
+      watch_calendar();
+      for (const auto& worker : roster_.all())
+        if (!worker->expired.empty()) touch(*worker);
+      break;
+    }
+    auto why = limit_is_over(*late);
+    if (count == 0) first = why;
+    keep_error(why);
+    if (const auto* held = in_flight(*late)) roster_.at(held->worker).expired.push_back(late->id);
+    end(*late, std::move(why));
+  }
+  if (count != 0) announce_errors(first, count);
+}
+
+/// Nullptr: no worker that can be told runs it.
+const in_flight_table::entry* coordinator_state::in_flight(const closure& which) const {
+  const auto* const held = which.at == closure::stage::in_flight ? in_flight_.find(which.id) : nullptr;
+  return held != nullptr && held->worker != in_flight_table::adrift ? held : nullptr;
 }
 
 /// Ends the closure's remote value now. A worker that runs it is told, and keeps its place until it has answered (C-2).
 void coordinator_state::abandon(closure& unwanted, status why) {
   if (unwanted.ended()) return;
-  const auto id = unwanted.at == closure::stage::in_flight ? unwanted.id : 0;
-  const auto* held = id == 0 ? nullptr : in_flight_.find(id);
-  if (held != nullptr && held->worker != in_flight_table::adrift) send_cancel(roster_.at(held->worker), {id}, {}, why);
+  if (const auto* held = in_flight(unwanted)) send_cancel(roster_.at(held->worker), {unwanted.id}, {}, why);
   end(unwanted, std::move(why));
 }
 
@@ -287,11 +347,6 @@ coordinator_state::closure_ptr coordinator_state::take_back(closure_id id) {
 }
 
 void coordinator_state::end(closure& what, status ended, value result) {
-  end_alone(what, std::move(ended), std::move(result));
-  if (!what.dependents.empty()) end_dependents(what);
-}
-
-void coordinator_state::end_alone(closure& what, status ended, value result) {
   assert(turns_ != 0);
   --open_;
   forget_deadline(what);
@@ -299,41 +354,46 @@ void coordinator_state::end_alone(closure& what, status ended, value result) {
   what.finish(std::move(ended), std::move(result));
   ++ended_;
   if (!runs) join_line_.leave(what.stretch);
+  if (!what.dependents.empty()) pass_on(what, std::exchange(what.dependents, {}));
 }
 
 void coordinator_state::release_ended() {
   if (ended_ != 0) submitted_->release(std::exchange(ended_, 0));
 }
 
-/// Closures that wait for this one are ready, or they fail, and then those that wait for them do: one after the other,
-/// since a chain of them may be as long as the queue.
-void coordinator_state::end_dependents(closure& producer) {
-  std::deque<closure_ptr> failed;
-  pass_on(producer, failed);
-  if (failed.empty()) return;
-  const auto first = failed.front()->end_status();
-  const auto is_error = first.code() != status_code::cancelled;
-  std::uint64_t count = 0;
-  for (; !failed.empty(); failed.pop_front(), ++count) {
-    if (is_error) keep_error(failed.front()->end_status());
-    pass_on(*failed.front(), failed);
-  }
-  if (is_error) announce_errors(first, count);
+/// The closure has ended, and these are to hear of it.
+void coordinator_state::pass_on(const closure& producer, std::vector<closure_ptr> dependents) {
+  passing_.push_back({producer.end_status(), producer.failed_by_input, std::move(dependents)});
 }
 
-void coordinator_state::pass_on(closure& producer, std::deque<closure_ptr>& failed) {
-  const auto& ended = producer.end_status();
-  for (auto& consumer : std::exchange(producer.dependents, {})) {
-    if (consumer->ended()) continue;
-    if (ended.ok()) {
+/// Closures that wait for one that has ended are ready, or they fail, and then those that wait for them do. Who fails
+/// by several inputs fails by the one that ended first.
+void coordinator_state::pass_on_ends() {
+  status first;
+  std::uint64_t failed = 0;
+  for (; !passing_.empty() && turn_left_ != 0; --turn_left_) {
+    // What is appended meanwhile leaves it where it is.
+    auto& from = passing_.front();
+    const auto consumer = std::move(from.dependents[from.told++]);
+    if (consumer->ended()) {
+      // Cancelled, or another input has failed.
+    } else if (from.ended.ok()) {
       if (--consumer->missing_inputs == 0) enqueue(consumer, false);
-      continue;
+    } else {
+      fail_by_input(*consumer, from);
+      if (consumer->end_status().code() != status_code::cancelled && failed++ == 0) first = consumer->end_status();
     }
-    auto why = producer.failed_by_input ? ended : ended.wrap(fmt::format("an input of {} failed", describe(*consumer)));
-    consumer->failed_by_input = true;
-    end_alone(*consumer, std::move(why), {});
-    failed.push_back(std::move(consumer));
+    if (from.told == from.dependents.size()) passing_.pop_front();
   }
+  if (failed != 0) announce_errors(first, failed);
+}
+
+void coordinator_state::fail_by_input(closure& consumer, const passing& from) {
+  auto why =
+      from.failed_by_input ? from.ended : from.ended.wrap(fmt::format("an input of {} failed", describe(consumer)));
+  if (why.code() != status_code::cancelled) keep_error(why);
+  consumer.failed_by_input = true;
+  end(consumer, std::move(why));
 }
 
 void coordinator_state::publish(event what) {

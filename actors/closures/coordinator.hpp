@@ -22,6 +22,10 @@
 //                ^                                                                         |
 //                +----------- an error was raised: the next generation begins -------------+
 //
+// One change may concern all closures of a full queue: an error that cancels them, an end that they all wait for, a
+// limit that they share. Nobody is held up by that: a turn's end ends or cancels no more than `turn_closures_max`, and
+// what is left then goes on in a turn of its own, behind the messages that have come meanwhile.
+//
 // Closures that have ended make room in the queue at the turn's end, too, before anybody is answered or an error is
 // raised: who hears of it finds room.
 //
@@ -29,7 +33,13 @@
 // another session is refused (M-2).
 //
 // Errors, as in the reference: the first error of a generation is kept and raised by the next schedule, join or done;
-// raising cancels everything else first. Until then workers go on with what is queued.
+// raising cancels everything else first. Until then workers go on with what is queued. The course of a generation:
+//
+//         somebody waits, and          every worker that         nothing runs,
+//         there is an error            runs some was told        nothing waits
+//   GOES ON ------------> TELLS WORKERS -------------> ENDS WHAT WAITS ------> RAISED: the next one GOES ON
+//
+// What is scheduled before the error is raised is part of the generation. Nothing starts before that.
 //
 // A closure that no present worker can run, since these are other binaries, is stranded: it waits for the workers of
 // the specification that are absent, and fails when the last of them has come and can't run it either.
@@ -101,6 +111,20 @@ class coordinator_state {
     std::vector<closure_id> adrift;
     std::size_t untold = 0;
   };
+  /// What a generation that is being cancelled has come to.
+  struct cancelling_course {
+    /// Workers up to this one, in the order of their indices, were told.
+    std::size_t told = 0;
+    /// Closures that were ended without having run.
+    std::uint64_t ended = 0;
+  };
+  /// The end of a closure, and those that take its result: the first `told` of them know.
+  struct passing {
+    status ended;
+    bool failed_by_input = false;
+    std::vector<closure_ptr> dependents;
+    std::size_t told = 0;
+  };
 
   /// One handler, timer or answer: what changes the state lies in one.
   class turn {
@@ -114,6 +138,7 @@ class coordinator_state {
     int exceptions_ = std::uncaught_exceptions();
   };
   void end_turn();
+  void go_on_later();
 
   // --- taking closures in (coordinator.cpp) ---
   void take_submitted();
@@ -123,7 +148,9 @@ class coordinator_state {
   void set_deadline(closure& scheduled);
   void forget_deadline(closure& ended);
   void expire(closure& late);
+  void expire_late();
   void watch_calendar();
+  const in_flight_table::entry* in_flight(const closure& which) const;
   void abandon(closure& unwanted, status why);
 
   // --- what comes back ---
@@ -133,9 +160,9 @@ class coordinator_state {
   void take_outcome(worker_entry& worker, closure_outcome& outcome);
   closure_ptr take_back(closure_id id);
   void end(closure& what, status ended, value result = {});
-  void end_alone(closure& what, status ended, value result);
-  void end_dependents(closure& producer);
-  void pass_on(closure& producer, std::deque<closure_ptr>& failed);
+  void pass_on(const closure& producer, std::vector<closure_ptr> dependents);
+  void pass_on_ends();
+  void fail_by_input(closure& consumer, const passing& from);
   /// Makes room in the queue for others; once in a turn, since callers push under the same lock.
   void release_ended();
 
@@ -146,6 +173,8 @@ class coordinator_state {
   void keep_error(const status& why);
   void announce_errors(const status& first, std::uint64_t count);
   void cancel_generation();
+  void tell_workers();
+  bool end_waiting();
   bool raise_errors();
   void answer_joins();
   void expect_end(const std::vector<closure_id>& cancelled);
@@ -199,13 +228,17 @@ class coordinator_state {
   std::size_t queued_count_ = 0;
   /// What no present worker can run.
   std::deque<closure_ptr> stranded_;
-  /// Accepted and not ended.
+  /// Taken in and not ended.
   std::size_t open_ = 0;
   /// Ended in this turn.
   std::size_t ended_ = 0;
   join_line join_line_;
   std::optional<deadline_calendar> calendar_;
   timers::ticket calendar_timer_;
+  /// Closures of its first page may have passed their limits.
+  bool calendar_is_due_ = false;
+  /// Ends that not all dependents know of.
+  std::deque<passing> passing_;
 
   worker_roster roster_;
   /// Workers that are being admitted, or are, by their session.
@@ -221,7 +254,7 @@ class coordinator_state {
   std::map<resource_id, status> unsendable_;
 
   /// Workers that may be sent something at the turn's end, beside what the common queue holds.
-  std::vector<worker_entry*> touched_;
+  std::deque<worker_entry*> touched_;
 
   std::vector<waiting_join> joins_;
   std::vector<idle_promise> idle_questions_;
@@ -229,11 +262,15 @@ class coordinator_state {
   std::vector<caf::response_promise> raises_;
   std::vector<status> errors_;
   std::vector<status> last_errors_;
-  bool cancelling_ = false;
+  std::optional<cancelling_course> cancelling_;
   /// In the order of their telling, which is the order of their limits.
   std::deque<cancellation> cancellations_;
   bool cancellations_timed_ = false;
   int turns_ = 0;
+  /// How many closures this turn's end may still end or cancel.
+  std::size_t turn_left_ = 0;
+  /// A turn of its own is under way for what is left.
+  bool goes_on_later_ = false;
 };
 
 coordinator_actor::behavior_type coordinator(coordinator_state::pointer self, std::shared_ptr<submission_queue> queue,

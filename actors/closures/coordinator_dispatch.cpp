@@ -17,13 +17,12 @@ void coordinator_state::touch(worker_entry& worker) {
 /// First what only one worker may run, then what waits for any.
 void coordinator_state::send_out() {
   do {
-    // Those that are touched meanwhile join the line.
-    for (std::size_t i = 0; i < touched_.size(); ++i) {
-      auto& worker = *touched_[i];
+    while (!touched_.empty()) {
+      auto& worker = *touched_.front();
+      touched_.pop_front();
       worker.touched = false;
       fill(worker);
     }
-    touched_.clear();
     pump();
   } while (!touched_.empty());
 }
@@ -45,6 +44,9 @@ void coordinator_state::pump() {
 }
 
 void coordinator_state::fill(worker_entry& worker) {
+  if (!worker.expired.empty())
+    send_cancel(worker, std::exchange(worker.expired, {}), {},
+                {status_code::deadline_exceeded, "it did not end within its limit"});
   while (!worker.tagged.empty() && roster_.credit(worker) != 0 && !cancelling_) send_from(worker, worker.tagged);
   flush(worker);
 }
@@ -53,6 +55,7 @@ void coordinator_state::fill(worker_entry& worker) {
 bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>& queue) {
   const auto what = std::move(queue.front());
   queue.pop_front();
+  if (worker.tagged.empty()) worker.redirected = false;
   if (what->ended()) return false;
   if (!can_run(worker, what->function)) {
     redirect(what);
@@ -81,6 +84,7 @@ void coordinator_state::redirect(const closure_ptr& what) {
   if (what->options.worker < 0) {
     if (auto* other = freest_for(what->function)) {
       other->tagged.push_back(what);
+      other->redirected = true;
       return touch(*other);
     }
     if (!roster_.complete()) {

@@ -66,31 +66,55 @@ void coordinator_state::announce_errors(const status& first, std::uint64_t count
 void coordinator_state::cancel_generation() {
   for (auto& join : std::exchange(joins_, {})) raises_.push_back(join.promise);
   for (auto& promise : std::exchange(idle_questions_, {})) raises_.push_back(promise);
-  if (cancelling_) return;
-  cancelling_ = true;
-  const status why{status_code::cancelled, another_failed};
-  for (const auto& worker : roster_.all())
-    if (auto held = in_flight_.held_by(worker->index); !held.empty()) send_cancel(*worker, std::move(held), {}, why);
+  if (!cancelling_) cancelling_.emplace();
 }
 
-/// Ends a generation that is being cancelled when nothing of it runs any more (C-2). False: there was nothing to end.
-bool coordinator_state::raise_errors() {
-  if (!cancelling_ || in_flight_.count() != 0) return false;
-  const auto first = errors_.front();
-  const auto why = first.wrap(status_code::cancelled, another_failed);
-  const auto cancelled_count = open_;
-  const auto end_all = [&](std::deque<closure_ptr>& waiting) {
-    for (const auto& each : std::exchange(waiting, {}))
+/// Tells workers to end what they hold, which only becomes less from now on.
+void coordinator_state::tell_workers() {
+  const status why{status_code::cancelled, another_failed};
+  for (auto& next = cancelling_->told; next < roster_.all().size() && turn_left_ != 0; ++next) {
+    auto& worker = *roster_.all()[next];
+    auto held = in_flight_.held_by(worker.index);
+    if (held.empty()) continue;
+    turn_left_ -= std::min(turn_left_, held.size());
+    send_cancel(worker, std::move(held), {}, why);
+  }
+}
+
+/// Ends what waits for a worker, and so what waits for that. False: some may be left.
+bool coordinator_state::end_waiting() {
+  const auto before = open_;
+  const auto why = errors_.front().wrap(status_code::cancelled, another_failed);
+  const auto end_some = [&](std::deque<closure_ptr>& waiting) {
+    for (; !waiting.empty() && turn_left_ != 0; --turn_left_) {
+      const auto each = std::move(waiting.front());
+      waiting.pop_front();
       if (!each->ended()) end(*each, why);
+    }
   };
-  for (auto& level : queued_) end_all(level);
   queued_count_ = 0;
-  end_all(stranded_);
-  for (const auto& worker : roster_.all()) end_all(worker->tagged);
+  for (auto& level : queued_) {
+    end_some(level);
+    queued_count_ += level.size();
+  }
+  end_some(stranded_);
+  for (const auto& worker : roster_.all()) end_some(worker->tagged);
+  pass_on_ends();
+  cancelling_->ended += before - open_;
+  return turn_left_ != 0;
+}
+
+/// Goes on with a generation that is being cancelled, to its end when nothing of it runs or waits any more (C-2).
+/// False: there was nothing to end, or it goes on later.
+bool coordinator_state::raise_errors() {
+  if (!cancelling_) return false;
+  tell_workers();
+  if (cancelling_->told < roster_.all().size() || in_flight_.count() != 0 || !end_waiting()) return false;
+  const auto first = errors_.front();
   last_errors_ = std::exchange(errors_, {});
-  cancelling_ = false;
+  publish({.kind = event_kind::generation_cancelled, .count = cancelling_->ended, .why = first});
+  cancelling_.reset();
   submitted_->error_pending.store(false, std::memory_order_release);
-  publish({.kind = event_kind::generation_cancelled, .count = cancelled_count, .why = first});
   release_ended();  // whoever hears of the error finds room
   for (auto& promise : std::exchange(raises_, {})) promise.deliver(make_error(first));
   return true;
@@ -110,7 +134,7 @@ void coordinator_state::expect_end(const std::vector<closure_id>& cancelled) {
 void coordinator_state::check_cancellations() {
   const turn scope{*this};
   const auto now = clock_.now();
-  while (!cancellations_.empty()) {
+  for (auto left = options_.turn_closures_max; left != 0 && !cancellations_.empty(); --left) {
     const auto first = cancellations_.front();
     const auto* held = in_flight_.find(first.id);
     if (held != nullptr && first.limit > now) break;

@@ -78,6 +78,7 @@ void coordinator_state::give_back(const loss& lost) {
 
 /// What waited for this worker only because others could not run it.
 void coordinator_state::give_back_redirected(worker_entry& worker) {
+  if (!std::exchange(worker.redirected, false)) return;
   std::deque<closure_ptr> bound;
   for (auto waiting = worker.tagged.rbegin(); waiting != worker.tagged.rend(); ++waiting) {
     if ((*waiting)->options.worker >= 0)

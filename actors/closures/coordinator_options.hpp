@@ -41,8 +41,14 @@ struct coordinator_options {
   /// Limits of closures up to `exact_limit_max` are kept exactly, longer ones to within `deadline_interval`.
   duration exact_limit_max = std::chrono::minutes{1};
   duration deadline_interval = std::chrono::seconds{5};
+  /// Closures that are ended or cancelled before others are heard: what concerns more of them, up to a full queue, goes
+  /// on bit by bit. At least 1.
+  std::size_t turn_closures_max = 1024;
   /// For outcomes whose results are under way.
   inbox_limits inbox;
+
+  /// @throws invalid_argument_error for what no closure would ever run with.
+  void check() const;
 };
 
 }  // namespace troupe

@@ -29,7 +29,7 @@ void timers::fire() {
   armed_ = time_point::max();
   const auto alive = alive_;
   const auto reached = now();
-  while (*alive && !open_.empty() && open_.begin()->first.first <= reached) {
+  for (auto left = turn_max; left != 0 && *alive && !open_.empty() && open_.begin()->first.first <= reached; --left) {
     auto work = std::move(open_.begin()->second);
     open_.erase(open_.begin());
     work();

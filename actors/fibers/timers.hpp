@@ -6,6 +6,8 @@
 // request timeout, which a finished actor simply drops.
 //
 // T-1 A function given to `at` or `after` runs at most once, in the actor, never before its time, never after `cancel`.
+// Those that are due together run in the order of their times, and don't keep the actor from its other messages: after
+// `turn_max` of them it hears what has come meanwhile.
 // Everything here belongs to the actor's own thread of execution; time is the actor clock's, so it is virtual in a
 // simulation.
 #pragma once
@@ -23,6 +25,8 @@ namespace troupe {
 
 class timers {
  public:
+  static constexpr int turn_max = 256;
+
   /// What `cancel` needs; a default one names nothing.
   struct ticket {
     time_point when{};

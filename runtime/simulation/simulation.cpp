@@ -25,6 +25,7 @@ simulation::simulation(simulation_options options) : implementation_(new impleme
   if (options.latency_min < duration::zero() || options.latency_max < options.latency_min)
     throw invalid_argument_error{"a simulation's latency_min must be at least 0 and at most latency_max"};
   options.cluster.detection.check();
+  options.cluster.coordinator.check();
   auto& self = *implementation_;
   const auto add = [&](const std::string& job, int count) {
     for (int i = 0; i < count; ++i) self.addresses[{job, i}] = {fmt::format("{}-{}", job, i), 1};

@@ -5,7 +5,9 @@
 
 #include <troupe/runtime/cluster.hpp>
 
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +26,13 @@ struct bench_case {
   /// Runs as the program of the cluster's chief. Throws what cannot be measured.
   std::function<std::vector<figure>(const measuring_plan&, cluster&)> measure;
   cluster_options options = {};
+  /// Of a cluster of processes: workers that were killed are started again after this time, or a while longer. Unset:
+  /// they are not.
+  std::optional<std::chrono::milliseconds> restart_delay = {};
 };
+
+/// What the figures of cases are compared with that nothing else does the like of.
+inline constexpr auto the_goal = "the goal";
 
 std::vector<bench_case> schedule_cases();
 std::vector<bench_case> call_cases();
@@ -38,5 +46,8 @@ std::vector<bench_case> all_reduce_process_cases();
 std::vector<bench_case> replica_cases();
 std::vector<bench_case> rpc_cases();
 std::vector<bench_case> gpu_cases();
+std::vector<bench_case> recovery_cases();
+std::vector<bench_case> silence_cases();
+std::vector<bench_case> scale_cases();
 
 }  // namespace troupe::tools

@@ -4,10 +4,8 @@
 #include <troupe/actors/closures/coordinator.hpp>
 #include <troupe/device/base/error.hpp>
 
-#include <caf/actor_cast.hpp>
 #include <caf/send.hpp>
 
-#include <ctime>
 #include <vector>
 
 namespace troupe::tools {
@@ -39,12 +37,6 @@ worker_actor::behavior_type stand_in(worker_actor::stateful_pointer<stand_in_sta
   };
 }
 
-std::int64_t thread_time_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 }  // namespace
 
 struct coordinator_world::implementation {
@@ -72,15 +64,8 @@ struct coordinator_world::implementation {
 
   /// Runs everything; returns the coordinator's part of the time.
   std::int64_t run_ns() {
-    const auto* const measured = dynamic_cast<caf::resumable*>(caf::actor_cast<caf::abstract_actor*>(coordinator));
-    auto& scheduler = world.scheduler();
     std::int64_t spent = 0;
-    while (scheduler.has_job()) {
-      const auto counts = scheduler.jobs.front() == measured;
-      const auto before = counts ? thread_time_ns() : 0;
-      scheduler.run_once();
-      if (counts) spent += thread_time_ns() - before;
-    }
+    world.run(coordinator, [&](std::int64_t took) { spent += took; });
     return spent;
   }
 

@@ -21,6 +21,8 @@ using clock = std::chrono::steady_clock;
 
 constexpr auto own_program = "/proc/self/exe";
 constexpr std::string_view chief_prefix = "[chief] ";
+/// The measuring ends before.
+constexpr auto restarts_enough = 1'000'000;
 
 /// Start, warm-up and rounds that are longer than their slice; more than this is a process that hangs.
 milliseconds patience(const measuring_plan& plan) {
@@ -132,7 +134,8 @@ std::vector<figure> measure_in_cluster(const bench_case& which, const measuring_
                            .arguments = arguments_for(which, plan),
                            .workers = which.size.workers,
                            .servers = which.size.servers,
-                           .restarts_max = 0};
+                           .restarts_max = which.restart_delay ? restarts_enough : 0,
+                           .restart_delay = which.restart_delay.value_or(milliseconds{0})};
   options.output = [&](output_stream stream, std::string_view text) {
     if (stream == output_stream::standard_output && text.starts_with(chief_prefix))
       figures.push_back(figure_from_json(std::string{text.substr(chief_prefix.size())}));

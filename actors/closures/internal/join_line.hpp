@@ -18,10 +18,10 @@ namespace troupe {
 
 class join_line {
  public:
-  /// One more closure; the number of its stretch.
-  std::uint64_t enter() {
-    ++inside_;
-    ++stretches_.back();
+  /// So many closures more; the number of their stretch.
+  std::uint64_t enter(std::size_t count) {
+    inside_ += count;
+    stretches_.back() += count;
     return first_ + stretches_.size() - 1;
   }
 

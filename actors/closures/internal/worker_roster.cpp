@@ -40,6 +40,7 @@ void worker_roster::dismiss(worker_entry& worker) {
   worker.door = nullptr;
   set_in_flight(worker, 0);
   worker.outgoing.clear();
+  worker.expired.clear();
 }
 
 worker_entry* worker_roster::next(std::size_t queued, std::uint32_t& share) {

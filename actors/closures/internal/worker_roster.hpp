@@ -42,7 +42,11 @@ struct worker_entry {
   std::uint32_t window = 0;
   /// Closures that only this worker may run.
   std::deque<std::shared_ptr<closure>> tagged;
+  /// Some of them may run on others, too, though not on those that were present.
+  bool redirected = false;
   std::vector<closure_order> outgoing;
+  /// What it runs although its limit is over, and is to be told of.
+  std::vector<closure_id> expired;
   /// The coordinator looks at it when its turn ends.
   bool touched = false;
 

@@ -131,7 +131,14 @@ struct office : simulated_world {
 
   /// Asks for a join, whose answer comes when it comes.
   const join_answer& join() {
+    const auto& answer = ask_for_join();
+    run();
+    return answer;
+  }
+  /// The same, but the coordinator has not looked at it yet when this returns.
+  const join_answer& ask_for_join() {
     auto& answer = joins_.emplace_back();
+    scheduler().inline_next_enqueue();
     spawn([this, &answer](caf::event_based_actor* self) {
       self->request(handle, caf::infinite, drained_atom_v)
           .then([&answer](caf::ok_atom) { answer.given = true; },
@@ -139,7 +146,6 @@ struct office : simulated_world {
                   answer = {true, status_of(failed)};
                 });
     });
-    run();
     return answer;
   }
 

@@ -114,6 +114,23 @@ BOOST_AUTO_TEST_CASE(ignore_the_cancellation_of_what_has_run_and_of_nothing) {
   BOOST_TEST(runs == 2);
 }
 
+BOOST_AUTO_TEST_CASE(that_are_due_together_in_great_number_let_the_actor_hear_its_messages_between) {
+  constexpr auto many = 3 * timers::turn_max;
+  auto runs = 0;
+  auto runs_when_heard = 0;
+  timer_actor actor{*this};
+  actor.act([&] {
+    actor->clock->after(1s, [&] {
+      caf::anon_send(caf::actor_cast<caf::actor>(actor.pointer()), errand{[&] { runs_when_heard = runs; }});
+    });
+    for (auto i = 0; i < many; ++i) actor->clock->after(1s, [&] { ++runs; });
+  });
+  advance(1s);
+  BOOST_TEST(runs == many);
+  BOOST_TEST(runs_when_heard < timers::turn_max);
+  BOOST_TEST(actor->clock->size() == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(are_armed_anew_for_an_earlier_one) {
   const auto start = now();
   std::vector<duration> times;
