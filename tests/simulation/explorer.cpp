@@ -15,7 +15,7 @@ namespace {
 
 /// Seeds that once failed.
 const std::vector<std::uint64_t> known_seeds{14, 35, 126, 175};
-constexpr std::uint64_t seeds_default = 60;
+constexpr std::uint64_t seeds_default = 200;
 
 /// What became of the additions to a counter. The value lies between those that were acknowledged and those that were
 /// tried: an operation is applied exactly once when it is acknowledged, once or never when its sender is lost (V-1).

@@ -23,7 +23,7 @@ namespace {
 
 /// Seeds that once failed.
 const std::vector<std::uint64_t> known_seeds{};
-constexpr std::uint64_t seeds_default = 200;
+constexpr std::uint64_t seeds_default = 500;
 
 // --- lock steps -----------------------------------------------------------------------------------------------------
 
