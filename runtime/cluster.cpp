@@ -8,6 +8,7 @@
 #include <troupe/actors/variables/client.hpp>
 #include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/runtime/cluster.hpp>
+#include <troupe/runtime/cluster/chief_actors.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 
@@ -23,14 +24,11 @@ struct cluster::implementation {
   cluster_options options;
   int workers = 0;
   int servers = 0;
-  std::shared_ptr<submission_queue> queue;
-  dialer_actor dialer;
-  event_bus_actor events;
-  client_ptr client;
-  coordinator_ptr coordinator;
-  membership_actor membership;
+  chief_actors chief;
   std::vector<caf::actor> members;
   std::vector<std::string> arguments;
+  /// Somebody else ends the actors.
+  bool is_guest = false;
 };
 
 namespace {
@@ -56,7 +54,7 @@ cluster::cluster(caf::actor_system& system, local_cluster size, cluster_options 
   options.coordinator.check();
   auto& self = *implementation_;
   const auto members = std::make_shared<local_members>();
-  self.dialer = system.spawn(local_dialer, members);
+  self.chief.dialer = system.spawn(local_dialer, members);
   std::vector<std::pair<task_id, task_address>> list;
   const auto add = [&](const task_id& task, member_options door) {
     door.adoption_limit = options.members.adoption_limit;
@@ -73,7 +71,7 @@ cluster::cluster(caf::actor_system& system, local_cluster size, cluster_options 
     add(who.task, {.self = who, .server = server});
   }
   for (int i = 0; i < size.workers; ++i) {
-    const auto handle = system.spawn<caf::detached>(worker, self.dialer, options.members.worker);
+    const auto handle = system.spawn<caf::detached>(worker, self.chief.dialer, options.members.worker);
     self.members.push_back(caf::actor_cast<caf::actor>(handle));
     const auto who = make_identity({"worker", i});
     add(who.task, {.self = who, .worker = handle});
@@ -93,53 +91,60 @@ cluster::cluster(caf::actor_system& system, const task_config& config, cluster_o
         "a cluster of several processes needs CAF's middleman: call load<caf::io::middleman>() in the constructor of "
         "the "
         "actor system's config"};
-  implementation_->dialer = system.spawn(network_dialer, tcp_connector::of_process());
+  implementation_->chief.dialer = system.spawn(network_dialer, tcp_connector::of_process());
   std::vector<std::pair<task_id, task_address>> list;
   for (const auto& task : config.cluster.tasks())
     if (task.job != "chief") list.emplace_back(task, config.cluster.address(task));
   start(std::move(list), make_identity(config.task));
 }
 
-void cluster::start(std::vector<std::pair<task_id, task_address>> members, const identity& chief) {
+cluster::cluster(caf::actor_system& system, chief_actors chief, local_cluster size, cluster_options options)
+    : implementation_(new implementation{.system = system,
+                                         .options = std::move(options),
+                                         .workers = size.workers,
+                                         .servers = size.servers,
+                                         .chief = std::move(chief),
+                                         .is_guest = true}) {}
+
+void cluster::start(std::vector<std::pair<task_id, task_address>> members, const identity& who) {
   auto& self = *implementation_;
+  auto& chief = self.chief;
   for (const auto& [task, _] : members) ++(task.job == "worker" ? self.workers : self.servers);
-  self.queue = std::make_shared<submission_queue>(self.options.queue_capacity);
-  self.events = self.system.spawn(event_bus);
-  self.client =
-      std::make_shared<const client_actor>(self.system.spawn(troupe::client, self.dialer, self.options.variables, session_id{0}));
+  chief.queue = std::make_shared<submission_queue>(self.options.queue_capacity);
+  chief.events = self.system.spawn(event_bus);
+  chief.client = std::make_shared<const client_actor>(
+      self.system.spawn(troupe::client, chief.dialer, self.options.variables, session_id{0}));
   auto coordination = self.options.coordinator;
   coordination.workers = self.workers;
-  coordination.first_session = chief.incarnation;
-  self.coordinator = std::make_shared<const coordinator_actor>(
-      self.system.spawn<caf::detached>(troupe::coordinator, self.queue, coordination, self.events));
-  self.membership = self.system.spawn(troupe::membership, self.dialer,
-                                      membership_options{.chief = chief,
-                                                         .members = std::move(members),
-                                                         .detection = self.options.detection,
-                                                         .chief_silence_max = self.options.chief_silence_max},
-                                      membership_audience{*self.coordinator, *self.client, self.events});
+  coordination.first_session = who.incarnation;
+  chief.coordinator = std::make_shared<const coordinator_actor>(
+      self.system.spawn<caf::detached>(troupe::coordinator, chief.queue, coordination, chief.events));
+  chief.membership = self.system.spawn(troupe::membership, chief.dialer,
+                                       membership_options{.chief = who,
+                                                          .members = std::move(members),
+                                                          .detection = self.options.detection,
+                                                          .chief_silence_max = self.options.chief_silence_max},
+                                       membership_audience{*chief.coordinator, *chief.client, chief.events});
 }
 
 cluster::~cluster() {
   auto& self = *implementation_;
+  if (self.is_guest) return;
+  auto& chief = self.chief;
   try {
     ask(
-        self.system, self.membership, self.options.stop_limit, "ending the cluster's members", [](caf::ok_atom) {},
+        self.system, chief.membership, self.options.stop_limit, "ending the cluster's members", [](caf::ok_atom) {},
         retire_atom_v, wire<status>{status{}});
   } catch (const error&) {
     // Members that did not answer end themselves when the chief is gone.
   }
-  std::vector<caf::actor> actors{caf::actor_cast<caf::actor>(self.membership),
-                                 caf::actor_cast<caf::actor>(*self.coordinator),
-                                 caf::actor_cast<caf::actor>(*self.client), caf::actor_cast<caf::actor>(self.events),
-                                 caf::actor_cast<caf::actor>(self.dialer)};
+  std::vector<caf::actor> actors{caf::actor_cast<caf::actor>(chief.membership),
+                                 caf::actor_cast<caf::actor>(*chief.coordinator),
+                                 caf::actor_cast<caf::actor>(*chief.client), caf::actor_cast<caf::actor>(chief.events),
+                                 caf::actor_cast<caf::actor>(chief.dialer)};
   actors.insert(actors.end(), self.members.begin(), self.members.end());
   self.members.clear();
-  self.membership = nullptr;
-  self.coordinator = nullptr;
-  self.client = nullptr;
-  self.events = nullptr;
-  self.dialer = nullptr;
+  chief = {};
   stop_actors(std::move(actors), self.options.stop_limit);
 }
 
@@ -149,13 +154,13 @@ const std::vector<std::string>& cluster::arguments() const { return implementati
 void cluster::set_arguments(std::vector<std::string> arguments) { implementation_->arguments = std::move(arguments); }
 caf::actor_system& cluster::system() const { return implementation_->system; }
 const cluster_options& cluster::options() const { return implementation_->options; }
-const coordinator_actor& cluster::coordinator() const { return *implementation_->coordinator; }
-const membership_actor& cluster::membership() const { return implementation_->membership; }
-const event_bus_actor& cluster::events() const { return implementation_->events; }
-const std::shared_ptr<submission_queue>& cluster::queue() const { return implementation_->queue; }
-const dialer_actor& cluster::dialer() const { return implementation_->dialer; }
-const coordinator_ptr& cluster::shared_coordinator() const { return implementation_->coordinator; }
-const client_ptr& cluster::client() const { return implementation_->client; }
+const coordinator_actor& cluster::coordinator() const { return *implementation_->chief.coordinator; }
+const membership_actor& cluster::membership() const { return implementation_->chief.membership; }
+const event_bus_actor& cluster::events() const { return implementation_->chief.events; }
+const std::shared_ptr<submission_queue>& cluster::queue() const { return implementation_->chief.queue; }
+const dialer_actor& cluster::dialer() const { return implementation_->chief.dialer; }
+const coordinator_ptr& cluster::shared_coordinator() const { return implementation_->chief.coordinator; }
+const client_ptr& cluster::client() const { return implementation_->chief.client; }
 
 // --- waiting for members --------------------------------------------------------------------------------------------
 
@@ -183,8 +188,8 @@ std::string describe_absent(const cluster_view& view, const std::vector<task_id>
 cluster_view cluster::view() const {
   cluster_view result;
   ask(
-      implementation_->system, implementation_->membership, std::chrono::seconds{10}, "asking who is in the cluster",
-      [&](wire<cluster_view>& answer) { result = opened(answer); }, view_atom_v);
+      implementation_->system, implementation_->chief.membership, std::chrono::seconds{10},
+      "asking who is in the cluster", [&](wire<cluster_view>& answer) { result = opened(answer); }, view_atom_v);
   return result;
 }
 
@@ -192,7 +197,7 @@ cluster_view cluster::wait_for(const std::vector<task_id>& tasks, duration limit
   cluster_view result;
   try {
     ask(
-        implementation_->system, implementation_->membership, limit, "waiting for members of the cluster",
+        implementation_->system, implementation_->chief.membership, limit, "waiting for members of the cluster",
         [&](wire<cluster_view>& answer) { result = opened(answer); }, watch_atom_v, wire<std::vector<task_id>>{tasks});
   } catch (const deadline_exceeded_error&) {
     throw deadline_exceeded_error{fmt::format("after {} ms these members are still missing: {}", in_milliseconds(limit),

@@ -44,6 +44,8 @@ struct cluster_options {
   duration stop_limit = std::chrono::seconds{5};
 };
 
+struct chief_actors;
+
 class cluster {
  public:
   /// Everything inside this process. @throws invalid_argument_error for sizes out of range.
@@ -51,6 +53,8 @@ class cluster {
   /// The chief of a cluster of several processes; members join when they are up.
   /// @throws invalid_argument_error when the configuration is not a chief's.
   cluster(caf::actor_system& system, const task_config& config, cluster_options options = {});
+  /// Of a chief whose actors somebody else has spawned, and ends: a simulation.
+  cluster(caf::actor_system& system, chief_actors chief, local_cluster size, cluster_options options);
   ~cluster();
   cluster(const cluster&) = delete;
 
@@ -82,7 +86,7 @@ class cluster {
 
  private:
   struct implementation;
-  void start(std::vector<std::pair<task_id, task_address>> members, const identity& self);
+  void start(std::vector<std::pair<task_id, task_address>> members, const identity& who);
 
   std::unique_ptr<implementation> implementation_;
 };

@@ -27,6 +27,7 @@ struct parameter_server_strategy::shared {
   strategy_options options;
   std::mutex mutex;
   server_allocator servers;
+  /// One without shards is being made: its name is taken, and it is not there yet.
   std::map<std::string, std::shared_ptr<variable_record>> variables;
   shard_disposal disposal;
 };
@@ -109,16 +110,20 @@ void parameter_server_strategy::remove(const std::string& name) {
   std::vector<shard_address> shards;
   {
     const std::scoped_lock lock{shared_->mutex};
-    const auto removed = shared_->variables.extract(name);
-    if (!removed) throw not_found_error{fmt::format("there is no variable \"{}\"", name)};
-    shared_->take_addresses(*removed.mapped(), *removed.mapped()->shards(), shards);
+    const auto found = shared_->variables.find(name);
+    if (found == shared_->variables.end() || found->second->shards()->empty())
+      throw not_found_error{fmt::format("there is no variable \"{}\"", name)};
+    shared_->take_addresses(*found->second, *found->second->shards(), shards);
+    shared_->variables.erase(found);
   }
   shared_->disposal.dispose(std::move(shards));
 }
 
 std::map<std::string, std::shared_ptr<variable_record>> parameter_server_strategy::variables() const {
   const std::scoped_lock lock{shared_->mutex};
-  return shared_->variables;
+  auto made = shared_->variables;
+  std::erase_if(made, [](const auto& each) { return each.second->shards()->empty(); });
+  return made;
 }
 
 void parameter_server_strategy::recreate(std::span<const recreated_variable> wanted, std::size_t window_bytes) {

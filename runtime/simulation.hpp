@@ -6,6 +6,7 @@
 //   cluster.advance(200ms);
 //   cluster.kill({"worker", 0});
 //   BOOST_TEST(cluster.fetch(answer) == 42);
+//   auto saved = cluster.start_program([&] { save_checkpoint(strategy, "checkpoint"); });
 //
 // Each task (chief, workers, parameter servers) is a node with an actor system of its own; the actors, the codec and
 // CAF's own protocol between nodes are the real ones. Only scheduler, clock and network are simulated: the seed decides
@@ -203,6 +204,15 @@ class simulation {
 
   /// Ends all members in order.
   eventual<caf::ok_atom> retire(const status& why = {});
+
+  // --- programs as they are written for real clusters ---
+  // @throws failed_precondition_error while the chief does not run.
+
+  /// For parameter_server_strategy and others that take a cluster. What waits belongs into `start_program`. Goes with
+  /// the chief.
+  cluster& chief_cluster();
+  /// Runs this in a fiber of the chief, where waiting takes virtual time. Its problem is what it throws.
+  eventual<caf::ok_atom> start_program(std::function<void()> program);
 
   // --- actors ---
   // @throws failed_precondition_error while the task does not run.

@@ -3,7 +3,8 @@
 // Problem: CAF's own `scoped_actor` blocks the thread, and so, in a fiber, the whole actor around it, which then hears
 // no cancellation and runs no other fiber; it may also be the very actor that must run for the answer to come.
 // Solution: the answer goes to a receiver that is no actor with a life of its own, only a mailbox of one place, and
-// sets a `completion`. Nothing is spawned, and no scheduler's thread is needed.
+// sets a `completion`. Nothing is spawned, and no scheduler's thread is needed. Who is asked is watched, too: CAF does
+// not answer for those who end, and a question to a process that was lost would wait until its limit.
 #pragma once
 
 #include <troupe/actors/fibers/completion.hpp>
@@ -72,7 +73,8 @@ asked ask_ahead(caf::actor_system& system, const Handle& to, duration limit, std
 /// Calls `on_value` with the answer, before it returns. `what` names the request in errors ("asking who is in the
 /// cluster"). Any thread or fiber, but no handler of an event-based actor.
 /// @throws the answerer's error; deadline_exceeded_error when there is none within `limit`; unavailable_error for an
-/// empty handle; cancelled_error when the fiber is cancelled, and the answer then goes nowhere.
+/// empty handle, and when the answerer ends or its process is lost; cancelled_error when the fiber is cancelled, and
+/// the answer then goes nowhere.
 template <class Handle, class OnValue, class... Ts>
 void ask(caf::actor_system& system, const Handle& to, duration limit, std::string_view what, OnValue on_value,
          Ts&&... xs) {

@@ -37,6 +37,7 @@ status_code nearest(const caf::error& failed) {
       case caf::sec::request_receiver_down:
       case caf::sec::cannot_connect_to_node:
       case caf::sec::disconnect_during_handshake:
+      case caf::sec::malformed_basp_message:  // another program is there
       case caf::sec::no_route_to_receiving_node:
       case caf::sec::no_actor_published_at_port:
         return status_code::unavailable;

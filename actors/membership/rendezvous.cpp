@@ -130,6 +130,7 @@ void rendezvous_state::lose(std::uint64_t key, const status& why) {
   const auto lost = why.wrap(status_code::unavailable, to_string(task) + " is lost");
   // It may only be frozen, and go on later.
   if (formed_) self_->send(found->second.participant, broken_atom_v, generation_, wire<status>{lost});
+  if (auto& promise = found->second.promise) promise->deliver(make_error(lost));
   gathered_.erase(found);
   // A process that is lost before there was a group may be started again.
   if (generation_ == 0) return;

@@ -308,8 +308,8 @@ void parameter_server_state::end_shard(std::uint64_t number) {
 }
 
 status parameter_server_state::meant_for_another() const {
-  return {status_code::aborted,
-          "a message for another life of this parameter server, or for another server, came here"};
+  return {status_code::unavailable,
+          "the parameter server that this was meant for is lost: another process, or another life of it, is there"};
 }
 
 parameter_server_actor::behavior_type parameter_server(parameter_server_state::pointer self, std::uint64_t incarnation,

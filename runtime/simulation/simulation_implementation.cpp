@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -39,7 +40,7 @@ void simulation::implementation::check_known(const task_id& task) const {
                   options.size.workers, options.size.servers)};
 }
 
-simulation::implementation::chief_actors& simulation::implementation::running_chief() {
+chief_actors& simulation::implementation::running_chief() {
   node(chief_task);
   return chief;
 }
@@ -89,6 +90,7 @@ void simulation::implementation::start_chief(simulated_node& node) {
     if (task != chief_task) terms.members.emplace_back(task, address);
   chief.membership = node.spawn(troupe::membership, chief.dialer, std::move(terms),
                                 membership_audience{*chief.coordinator, *chief.client, chief.events});
+  chief_cluster = std::make_unique<troupe::cluster>(node.system(), chief, options.size, cluster);
 }
 
 void simulation::implementation::start_member(simulated_node& node) {
@@ -112,12 +114,22 @@ std::shared_ptr<connector> simulation::implementation::connects(simulated_node& 
   return std::make_shared<simulated_connector>(network, node, now);
 }
 
+void simulation::implementation::stop_programs() {
+  for (const auto& program : std::exchange(programs, {}))
+    if (const auto fibers = program.lock()) {
+      fibers->at_turn_end(nullptr);
+      fibers->cancel_all({status_code::cancelled, "the chief has ended"});
+    }
+}
+
 void simulation::implementation::stop(const task_id& task, simulated_network::death how) {
   auto& dead = node(task);
   // What its actors do while they end reaches nobody, and handles must not outlive their actor system.
   network.detach(dead, how, now);
   bulk->detach(dead);
   if (task == chief_task) {
+    stop_programs();
+    chief_cluster.reset();
     chief = {};
     present.clear();
   }

@@ -4,11 +4,14 @@
 // stands still while anything can happen, then moves to the next timeout or arrival.
 #pragma once
 
+#include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/runtime/cluster/chief_actors.hpp>
 #include <troupe/runtime/simulation.hpp>
 #include <troupe/runtime/simulation/simulated_bulk.hpp>
 #include <troupe/runtime/simulation/simulated_network.hpp>
 
 #include <map>
+#include <memory>
 #include <random>
 #include <utility>
 #include <vector>
@@ -24,16 +27,6 @@ inline constexpr time_point simulation_beginning{duration{1}};
 inline constexpr std::size_t processes_max = 250;
 
 struct simulation::implementation {
-  /// The chief's own actors.
-  struct chief_actors {
-    std::shared_ptr<submission_queue> queue;
-    dialer_actor dialer;
-    event_bus_actor events;
-    client_ptr client;
-    coordinator_ptr coordinator;
-    membership_actor membership;
-  };
-
   /// Something that could happen next.
   struct possibility {
     enum class kind { job, broker, timeout, arrival, transfer };
@@ -59,6 +52,8 @@ struct simulation::implementation {
   void start_chief(simulated_node& node);
   void start_member(simulated_node& node);
   std::shared_ptr<connector> connects(simulated_node& node);
+  /// As main functions that end with their process.
+  void stop_programs();
   void stop(const task_id& task, simulated_network::death how = simulated_network::death::of_process);
   duration elapsed() const { return now - simulation_beginning; }
   void note(const std::string& line);
@@ -79,6 +74,9 @@ struct simulation::implementation {
   std::map<task_id, task_address> addresses;
   std::map<task_id, std::unique_ptr<simulated_node>> nodes;
   chief_actors chief;
+  /// The same for what is written for real clusters; lives as long as the chief's programs.
+  std::unique_ptr<cluster> chief_cluster;
+  std::vector<std::weak_ptr<fiber_host>> programs;
   /// Processes that were told to end, and when they do.
   std::vector<std::pair<time_point, task_id>> ending;
   std::map<task_id, member_end> ends;

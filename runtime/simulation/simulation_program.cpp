@@ -1,14 +1,33 @@
-// The chief's program in a simulation: closures, variables and questions, none of which blocks.
+// The chief's program in a simulation: closures, variables and questions, none of which blocks, and programs in fibers.
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
 #include <troupe/runtime/simulation/simulation_implementation.hpp>
 
 #include <caf/send.hpp>
+#include <caf/stateful_actor.hpp>
 #include <fmt/format.h>
 
 namespace troupe {
 
 namespace {
+
+/// Room for what reads and writes files.
+constexpr std::size_t program_stack_bytes = std::size_t{1} << 20;
+
+/// Numbers of shards that no strategy has made.
+constexpr auto own_shards = std::uint64_t{1} << 63;
+
+/// Hosts one program of the chief.
+struct program_state {
+  static constexpr const char* name = "program";
+  explicit program_state(caf::event_based_actor* self)
+      : clock(self),
+        fibers(std::make_shared<fiber_host>(
+            clock, fiber_host::options{.stack_bytes = program_stack_bytes, .pooled_max = 0})) {}
+
+  timers clock;
+  std::shared_ptr<fiber_host> fibers;
+};
 
 /// For questions that the kit asks on its own behalf.
 constexpr duration question_limit = std::chrono::seconds{10};
@@ -78,6 +97,43 @@ member_actor simulation::reach(const task_id& task) {
                "dialling " + to_string(task));
 }
 
+// --- programs
+// ---------------------------------------------------------------------------------------------------------
+
+cluster& simulation::chief_cluster() {
+  implementation_->running_chief();
+  return *implementation_->chief_cluster;
+}
+
+eventual<caf::ok_atom> simulation::start_program(std::function<void()> program) {
+  const auto content = std::make_shared<eventual<caf::ok_atom>::content>();
+  // If its node ends before it begins.
+  const std::shared_ptr<void> guard{nullptr, [content](void*) {
+                                      content->end({status_code::cancelled, "the chief has ended"});
+                                    }};
+  const std::function<void()> guarded = [content, guard, program = std::move(program)] {
+    try {
+      program();
+      content->value = caf::ok_atom_v;
+      content->end({});
+    } catch (...) {
+      content->end(status_of(std::current_exception()));
+    }
+  };
+  auto* const all = implementation_.get();
+  // The actor ends with the program.
+  const auto host = spawn(chief_task, [all, guarded](caf::stateful_actor<program_state>* self) -> caf::behavior {
+    auto& fibers = *self->state.fibers;
+    fibers.at_turn_end([self, &fibers] {
+      if (fibers.active() == 0) self->quit();
+    });
+    all->programs.push_back(self->state.fibers);
+    return {[all, self, &fibers, guarded](submit_atom) { all->chief_cluster ? fibers.run(1, guarded) : self->quit(); }};
+  });
+  caf::anon_send(host, submit_atom_v);
+  return eventual<caf::ok_atom>{content};
+}
+
 // --- variables ------------------------------------------------------------------------------------------------------
 
 tensor_variable simulation::make_variable(std::string name, const tensor& initial, int server) {
@@ -86,7 +142,7 @@ tensor_variable simulation::make_variable(std::string name, const tensor& initia
   const auto what = fmt::format("making variable \"{}\" on {}", name, to_string(task));
   const auto door = reach(task);
   const auto handle = await(*this, ask<parameter_server_actor>(door, question_limit, server_atom_v), what);
-  const auto number = ++implementation_->last_shard[incarnation];
+  const auto number = own_shards + ++implementation_->last_shard[incarnation];
   shard_orders orders;
   orders.orders.push_back({number, name, initial, {}, 0});
   await(*this,

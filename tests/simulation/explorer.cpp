@@ -1,13 +1,10 @@
-// Random schedules of closures and failures, one for each seed, with the invariants checked at the end.
-//
-// TROUPE_SEED=n runs that seed alone and prints its trace. A seed that fails is printed; add it to `known_seeds` when
-// it has been understood.
-#include "probe.hpp"
+// Random schedules of closures and failures, one for each seed, with the invariants checked at the end; see
+// explorer_seeds.hpp. Its siblings: explorer_variables.cpp, explorer_calls.cpp, explorer_replicas.cpp.
+#include "explorer_cluster.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include <cstdlib>
-#include <random>
+#include <optional>
 
 using namespace troupe;
 using namespace std::chrono_literals;
@@ -17,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(explorer_suite)
 namespace {
 
 /// Seeds that once failed.
-constexpr std::uint64_t known_seeds[] = {14, 35, 126, 175};
+const std::vector<std::uint64_t> known_seeds{14, 35, 126, 175};
 constexpr std::uint64_t seeds_default = 200;
 
 /// What became of the additions to a counter. The value lies between those that were acknowledged and those that were
@@ -48,58 +45,27 @@ void require_content(const tensor& x, int content) {
     if (each != content) throw data_loss_error{"a large tensor is not what it was"};
 }
 
-struct course {
-  explicit course(std::uint64_t seed, bool is_rough) : random(seed), rough(is_rough), cluster(options(seed)) {}
-
-  simulation_options options(std::uint64_t seed) {
-    simulation_options result{.seed = seed, .size = {.workers = 1 + draw(4), .servers = 1 + draw(2)}};
-    result.cluster.coordinator.windows.slots = static_cast<std::uint32_t>(1 + draw(8));
-    // Closures should end by their own fault only.
-    result.cluster.coordinator.lost_workers_max = 1'000'000;
-    result.cluster.coordinator.inbox.bulk_limit = 5s;
-    workers = result.size.workers;
-    servers = result.size.servers;
-    return result;
-  }
-
-  int draw(int below) { return static_cast<int>(random() % static_cast<std::uint64_t>(below)); }
-  task_id any_worker() { return worker_task(draw(workers)); }
-  task_id any_server() { return server_task(draw(servers)); }
+struct course : cluster_course {
+  using cluster_course::cluster_course;
 
   void go();
   void act();
   void schedule_something();
   void schedule_something_large();
   void count_end_of_last();
-  void fail_something();
-  void fail_server();
-  void cut_something(int worker);
-  void heal(std::pair<task_id, int> link);
-  void restore();
   void check();
   void check_weights();
   void require_expected(const status& how, bool may_be_cancelled);
-  void require(bool holds, const std::string& otherwise) {
-    if (!holds) violations.push_back(otherwise);
-  }
 
-  std::mt19937_64 random;
-  const bool rough;
-  int workers = 0;
-  int servers = 0;
   /// How often each value ended; the cluster's end ends some, too.
   std::vector<int> ends;
-  simulation cluster;
   std::vector<variable<std::int64_t>> counters;
   std::vector<tensor_variable> weights;
   std::optional<per_worker_values<worker_cell<int>>> own;
   std::vector<remote_value<int>> values;
   std::vector<eventual<caf::ok_atom>> joins;
   std::vector<std::shared_ptr<operation_group>> operations;
-  /// A chief or server, and the worker that it can't reach.
-  std::set<std::pair<task_id, int>> cuts;
   int last_number = 0;
-  std::vector<std::string> violations;
 };
 
 void course::schedule_something() {
@@ -207,53 +173,6 @@ void course::count_end_of_last() {
   }
 }
 
-void course::fail_something() {
-  const auto index = draw(workers);
-  const auto worker = worker_task(index);
-  const auto runs = cluster.running(worker);
-  const auto frozen = runs && cluster.frozen(worker);
-  switch (draw(rough ? 14 : 11)) {
-    case 8:
-      if (runs) switch_off_worker(cluster, index);
-      return;
-    case 9:
-      if (!runs) cluster.occupy(worker);
-      return;
-    case 0:
-      if (runs) kill_worker(cluster, index);
-      return;
-    case 1:
-    case 2:
-      if (!runs) cluster.restart(worker);
-      return;
-    case 3:
-      if (runs && !frozen) freeze_worker(cluster, index);
-      return;
-    case 4:
-      if (frozen) thaw_worker(cluster, index);
-      return;
-    case 5:
-      return cut_something(index);
-    case 6:
-      if (!cuts.empty()) heal(*cuts.begin());
-      return;
-    case 7:
-      return draw(2) == 0 ? cluster.break_link(any_server(), worker) : break_worker(cluster, index);
-  }
-}
-
-void course::cut_something(int index) {
-  const auto from = draw(2) == 0 ? chief : any_server();
-  if (!cuts.emplace(from, index).second) return;
-  from == chief ? cut_worker(cluster, index) : cluster.cut(from, worker_task(index));
-}
-
-void course::heal(std::pair<task_id, int> link) {
-  cuts.erase(link);
-  const auto& [from, index] = link;
-  from == chief ? heal_worker(cluster, index) : cluster.heal(from, worker_task(index));
-}
-
 void course::act() {
   switch (draw(11)) {
     case 0:
@@ -287,17 +206,6 @@ void course::act() {
   }
 }
 
-void course::restore() {
-  while (!cuts.empty()) heal(*cuts.begin());
-  for (const auto& task : cluster.tasks())
-    if (cluster.running(task) && cluster.frozen(task))
-      task.job == "worker" ? thaw_worker(cluster, task.index) : cluster.thaw(task);
-  cluster.advance(5s);
-  for (const auto& task : cluster.tasks())
-    if (!cluster.running(task)) cluster.restart(task);
-  joins.push_back(cluster.join());
-}
-
 void course::go() {
   cluster.run_until_ready();
   for (int i = 0; i < servers; ++i)
@@ -310,7 +218,8 @@ void course::go() {
   }));
   const auto actions = 20 + draw(60);
   for (int i = 0; i < actions; ++i) act();
-  restore();
+  heal_everything();
+  joins.push_back(cluster.join());
   const auto everything = [this] {
     for (const auto& value : values)
       if (!ended(value)) return false;
@@ -366,7 +275,7 @@ void course::require_expected(const status& how, bool may_be_cancelled) {
   require(how.ok() || (may_be_cancelled && code == status_code::cancelled) || (rough && is_expected), how.render());
 }
 
-void explore(std::uint64_t seed, bool rough, bool loud) {
+void explore(std::uint64_t seed, bool rough, bool is_alone) {
   observations::here() = {};
   counted() = {};
   counted_weights() = {};
@@ -374,20 +283,14 @@ void explore(std::uint64_t seed, bool rough, bool loud) {
   try {
     one.go();
   } catch (const error& failed) {
-    one.violations.push_back(failed.what());
+    one.require(false, failed.what());
   }
-  for (const auto& violation : one.violations)
-    BOOST_TEST(false, "seed " << seed << " (run it alone with TROUPE_SEED=" << seed << "): " << violation);
-  if (!loud) return;
-  for (const auto& line : one.cluster.trace()) BOOST_TEST_MESSAGE(line);
+  report(seed, one.violations());
+  if (is_alone) one.show_trace();
 }
 
 void explore_all(bool rough) {
-  if (const auto* chosen = std::getenv("TROUPE_SEED")) return explore(std::strtoull(chosen, nullptr, 10), rough, true);
-  const auto* count = std::getenv("TROUPE_SEEDS");
-  const auto seeds = count != nullptr ? std::strtoull(count, nullptr, 10) : seeds_default;
-  for (const auto seed : known_seeds) explore(seed, rough, false);
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) explore(seed, rough, false);
+  explore_seeds(known_seeds, seeds_default, [rough](auto seed, bool is_alone) { explore(seed, rough, is_alone); });
 }
 
 }  // namespace

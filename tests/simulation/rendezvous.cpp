@@ -1,8 +1,5 @@
 // Groups of processes gather, break and gather again; actors/membership/rendezvous.hpp. Virtual time, one node.
-#include "support/simulated_world.hpp"
-
-#include <troupe/actors/fibers/fault.hpp>
-#include <troupe/actors/membership/rendezvous.hpp>
+#include "group_processes.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -18,70 +15,6 @@ BOOST_AUTO_TEST_SUITE(rendezvous_suite)
 namespace {
 
 using namespace std::chrono_literals;
-
-/// What one process has heard.
-struct heard {
-  std::optional<group_roster> roster;
-  status refused;
-  std::vector<std::pair<std::uint64_t, status>> broken;
-};
-
-participant_actor::behavior_type ear(participant_actor::pointer, std::shared_ptr<heard> into,
-                                     std::shared_ptr<bool> frozen) {
-  return {[frozen](alive_atom, std::uint64_t number) -> caf::result<std::uint64_t> {
-            if (*frozen) return caf::make_error(caf::sec::request_timeout);
-            return number;
-          },
-          [into](broken_atom, std::uint64_t generation, wire<status>& why) {
-            if (why.open().ok()) into->broken.emplace_back(generation, *why);
-          },
-          [](gather_atom, const std::shared_ptr<gathering>&) {}};
-}
-
-/// One process of the group: an ear, and an actor that asks.
-class process {
- public:
-  process(simulated_world& world, rendezvous_actor host, task_id task)
-      : world_(world), host_(std::move(host)), task_(std::move(task)), ear_(world.spawn(ear, heard_, frozen_)) {}
-
-  void gather() {
-    heard_->roster.reset();
-    heard_->refused = {};
-    const auto ask = [](caf::event_based_actor* self, rendezvous_actor host, participant_actor who,
-                        group_candidate candidate, std::shared_ptr<heard> into) {
-      self->request(host, caf::infinite, gather_atom_v, who, wire<group_candidate>{std::move(candidate)})
-          .then(
-              [into](wire<group_roster>& roster) {
-                BOOST_REQUIRE(roster.open().ok());
-                into->roster = *roster;
-              },
-              [into](caf::error& why) { into->refused = status_of(why); });
-    };
-    world_.spawn(ask, host_, ear_, group_candidate{.task = task_, .generation = generation()}, heard_);
-    world_.run();
-    if (heard_->roster) last_generation_ = heard_->roster->generation;
-  }
-
-  void die() {
-    caf::anon_send_exit(ear_, caf::exit_reason::kill);
-    world_.run();
-  }
-  void freeze() { *frozen_ = true; }
-
-  std::uint64_t generation() const { return heard_->roster ? heard_->roster->generation : last_generation_; }
-  void remember() { last_generation_ = generation(); }
-  heard& what() { return *heard_; }
-  const participant_actor& handle() const { return ear_; }
-
- private:
-  simulated_world& world_;
-  rendezvous_actor host_;
-  task_id task_;
-  std::shared_ptr<heard> heard_ = std::make_shared<heard>();
-  std::shared_ptr<bool> frozen_ = std::make_shared<bool>(false);
-  participant_actor ear_;
-  std::uint64_t last_generation_ = 0;
-};
 
 struct three_processes {
   simulated_world world;
@@ -159,6 +92,15 @@ BOOST_FIXTURE_TEST_CASE(a_frozen_process_is_found_and_is_part_of_no_later_group,
   chief.gather();
   first.gather();
   BOOST_TEST(chief.what().roster->members.size() == 2);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_process_that_freezes_while_it_gathers_hears_why_it_has_no_group, three_processes) {
+  first.gather();
+  first.freeze();
+  world.advance(3s);
+  BOOST_TEST((first.what().refused.code() == status_code::unavailable));
+  BOOST_TEST(first.what().refused.render().find("/job:worker/task:0 is lost") != std::string::npos,
+             first.what().refused.render());
 }
 
 BOOST_FIXTURE_TEST_CASE(a_process_that_is_lost_before_the_first_group_may_come_again, three_processes) {

@@ -48,6 +48,8 @@ inline dialer_actor::behavior_type finder(dialer_actor::pointer, std::shared_ptr
 struct interference {
   door_actor behind;
   connection_actor client;
+  /// Of the client at the server; weak, since it holds this.
+  caf::actor_addr stand_in = {};
   int admissions = 0;
   /// Not ok: what those who come are told instead.
   status refusal;
@@ -84,7 +86,9 @@ inline door_actor::behavior_type door_in_between(door_actor::pointer self, std::
             if (!with->refusal.ok()) return make_error(with->refusal);
             with->client = client;
             auto answer = self->make_response_promise<welcome>();
+            if (!with->behind) return make_error(status{status_code::unavailable, "the server is gone"});
             const auto stand_in = self->spawn(client_in_between, with);
+            with->stand_in = stand_in.address();
             self->request(with->behind, caf::infinite, admit_atom_v, stand_in, sink, hello)
                 .then(
                     [=](std::vector<executor_actor>& executors, wire<server_welcome>& terms) mutable {
@@ -106,7 +110,8 @@ struct counters {
 
 class simulated_server {
  public:
-  explicit simulated_server(simulated_world& world, limits bounds = {}, int threads = 1)
+  explicit simulated_server(simulated_world& world, limits bounds = {}, int threads = 1,
+                            const std::vector<method>& others = {})
       : world_(world), admitted(std::make_shared<admission>(bounds)) {
     const auto methods = std::make_shared<method_table>();
     methods->add(make_method("hold",
@@ -122,6 +127,7 @@ class simulated_server {
                              }),
                  10);
     methods->add(make_method("add", [](std::int32_t a, std::int32_t b) { return a + b; }), 10);
+    for (const auto& each : others) methods->add(each, 10);
     for (auto i = 0; i < threads; ++i)
       executors.push_back(
           world.spawn(executor, executor_options{.methods = methods, .admitted = admitted, .bounds = bounds}));

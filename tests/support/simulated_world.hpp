@@ -19,7 +19,12 @@
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -62,11 +67,20 @@ class simulated_world {
     return handle;
   }
 
+  /// From now on a draw decides which of the actors that have something to do goes on, one message at a time.
+  void draw_order(std::uint64_t seed) { order_.emplace(seed); }
+
   /// Delivers messages, and what is due now, until nothing is left to do.
   void run() {
     do {
-      scheduler_.run();
+      while (run_one()) {
+      }
     } while (clock().advance_time({}) > 0);
+  }
+  /// Delivers so many messages, or as many as there are.
+  void run_some(int messages) {
+    while (messages-- > 0 && run_one()) {
+    }
   }
 
   /// Time passes, from one timeout to the next: whatever happens at a time happens when `now()` is that time.
@@ -88,10 +102,20 @@ class simulated_world {
     }
   };
 
+  bool run_one() {
+    auto& jobs = scheduler_.jobs;
+    if (order_ && !jobs.empty()) {
+      const auto chosen = jobs.begin() + static_cast<std::ptrdiff_t>((*order_)() % jobs.size());
+      std::rotate(jobs.begin(), chosen, chosen + 1);
+    }
+    return scheduler_.try_run_once();
+  }
+
   config config_;
   caf::actor_system system_{config_};
   caf::scheduler::test_coordinator& scheduler_ = dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler());
   std::vector<caf::actor> spawned_;
+  std::optional<std::mt19937_64> order_;
 };
 
 /// An actor that is nothing but its state and does the errands of a test. Ends, and with it the state, where its scope

@@ -105,6 +105,15 @@ BOOST_FIXTURE_TEST_CASE(nobody_answers_where_nobody_is, world) {
   BOOST_TEST(told == "unavailable: doubling: there is no such actor");
 }
 
+BOOST_FIXTURE_TEST_CASE(who_ends_without_an_answer_is_not_waited_for, world) {
+  start(caf::put_atom_v, 1);
+  BOOST_TEST(told == "");
+  state->open.reset();
+  anon_send_exit(doubler, caf::exit_reason::kill);
+  run();
+  BOOST_TEST(told.find("unavailable: doubling: who was asked has ended without an answer") == 0u, told);
+}
+
 BOOST_AUTO_TEST_CASE(a_thread_blocks_until_the_answer_comes) {
   caf::actor_system_config config;
   caf::actor_system system{config};

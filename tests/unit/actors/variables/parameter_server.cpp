@@ -96,10 +96,10 @@ BOOST_FIXTURE_TEST_CASE(many_shards_are_made_by_one_message_and_found_by_their_n
 // M-2
 BOOST_FIXTURE_TEST_CASE(what_is_meant_for_another_life_of_the_server_is_refused, server_room) {
   create({1});
-  BOOST_TEST((code_of(create({2}, other_life)) == status_code::aborted));
-  BOOST_TEST((code_of(release({1}, other_life)) == status_code::aborted));
+  BOOST_TEST((code_of(create({2}, other_life)) == status_code::unavailable));
+  BOOST_TEST((code_of(release({1}, other_life)) == status_code::unavailable));
   BOOST_TEST(!find(1, other_life));
-  BOOST_TEST((problem.code() == status_code::aborted));
+  BOOST_TEST((problem.code() == status_code::unavailable));
   BOOST_TEST(static_cast<bool>(find(1)));
   BOOST_TEST(!find(2));
 }

@@ -125,13 +125,15 @@ struct shard_log {
   /// The incarnation that the last search was meant for.
   std::uint64_t meant = 0;
   int dialled = 0;
+  shard_actor::pointer self = nullptr;
 };
 
 wire<outcome_batch> fine(const operation_batch& batch) {
   return outcome_batch{{}, std::vector<operation_outcome>(batch.operations.size())};
 }
 
-shard_actor::behavior_type scripted_shard(std::shared_ptr<shard_log> log) {
+shard_actor::behavior_type scripted_shard(shard_actor::pointer self, std::shared_ptr<shard_log> log) {
+  log->self = self;
   return {[log](operate_atom, client_id client, link_number link,
                 wire<operation_batch>& batch) -> caf::result<wire<outcome_batch>> {
     auto& seen = log->messages.emplace_back(shard_log::message{client, link, batch->first_open, {}, batch->session});
@@ -259,6 +261,28 @@ BOOST_FIXTURE_TEST_CASE(what_was_not_acknowledged_is_sent_again_first_and_under_
   BOOST_TEST(message(1).client == message(2).client);
   BOOST_TEST(message(2).first_open == 2u);
   BOOST_TEST(log->dialled == 1);  // only the shard's link broke
+}
+
+// V-1: a shard that takes its time is no broken link, and it knows whose operations come again.
+BOOST_FIXTURE_TEST_CASE(what_takes_long_is_sent_once_while_its_limit_lasts, linked_client) {
+  caf::typed_response_promise<wire<outcome_batch>> answer;
+  log->scripts.push_back([&](const operation_batch&) -> caf::result<wire<outcome_batch>> {
+    answer = log->self->make_response_promise<caf::typed_response_promise<wire<outcome_batch>>>();
+    return answer;
+  });
+  add("long", 1, std::chrono::minutes{10});
+  add("short");
+  advance(std::chrono::minutes{9});
+  check({"short"});
+  BOOST_REQUIRE(log->messages.size() == 2u);
+  BOOST_TEST(message(0).client != 0u);
+  BOOST_TEST(message(0).client == message(1).client);
+  log->scripts.push_back([&](const operation_batch& last) -> caf::result<wire<outcome_batch>> {
+    answer.deliver(fine(last));
+    return fine(last);
+  });
+  add("last");
+  check({"short", "long", "last"});
 }
 
 // V-1

@@ -1,0 +1,84 @@
+// Programs of the chief as they are written for real clusters, in virtual time: variables that are made and checkpoints
+// that are saved while something else goes on.
+#include "probe.hpp"
+
+#include <troupe/runtime/checkpoint.hpp>
+#include <troupe/runtime/parameter_server_strategy.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <filesystem>
+#include <string>
+
+#include <unistd.h>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(programs_suite)
+
+namespace {
+
+struct checkpoint_path {
+  ~checkpoint_path() { std::filesystem::remove(text); }
+  std::string text =
+      (std::filesystem::temp_directory_path() / ("troupe-programs-" + std::to_string(::getpid()))).string();
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_program_waits_in_virtual_time_and_ends_with_what_it_throws) {
+  ready_cluster cluster{{.seed = 1}};
+  const auto began = cluster.now();
+  const auto good = cluster.start_program([] { sleep_for(10min); });
+  const auto bad = cluster.start_program([] { throw out_of_range_error{"on purpose"}; });
+  BOOST_TEST_REQUIRE(cluster.run_until([&] { return good.ended() && bad.ended(); }, 1h));
+  BOOST_TEST(good.problem().ok());
+  BOOST_TEST((cluster.now() - began == 10min));
+  BOOST_TEST(contains(bad.problem().render(), "on purpose"));
+}
+
+BOOST_AUTO_TEST_CASE(a_program_ends_with_its_chief) {
+  ready_cluster cluster{{.seed = 1}};
+  const auto program = cluster.start_program([] { sleep_for(10min); });
+  cluster.advance(1s);
+  cluster.kill(chief);
+  BOOST_TEST(program.ended());
+  BOOST_TEST(to_string(program.problem().code()) == "cancelled");
+}
+
+BOOST_AUTO_TEST_CASE(a_variable_that_is_being_made_is_no_part_of_a_checkpoint) {
+  ready_cluster cluster{{.seed = 2}};
+  const checkpoint_path path;
+  {
+    parameter_server_strategy strategy{cluster.chief_cluster()};
+    const auto making = cluster.start_program([&] { strategy.variable<std::int64_t>("new", 1); });
+    const auto saving = cluster.start_program([&] {
+      BOOST_TEST(strategy.variables().empty());
+      BOOST_CHECK_THROW(strategy.remove("new"), not_found_error);
+      save_checkpoint(strategy, path.text, {}, {.progress = false});
+    });
+    BOOST_TEST_REQUIRE(cluster.run_until([&] { return making.ended() && saving.ended(); }, 1s));
+    BOOST_TEST(making.problem().ok(), making.problem().render());
+    BOOST_TEST(saving.problem().ok(), saving.problem().render());
+    BOOST_TEST(strategy.variables().size() == 1u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_variable_that_is_made_on_a_server_that_dies_meanwhile_fails_at_once) {
+  ready_cluster cluster{{.seed = 20}};
+  parameter_server_strategy strategy{cluster.chief_cluster()};
+  for (const auto passed : {100us, 500us, 900us}) {
+    const auto making = cluster.start_program([&] { strategy.variable<std::int64_t>("never made", 0); });
+    cluster.advance(passed);
+    BOOST_TEST(!making.ended());
+    cluster.kill(server_task(0));
+    BOOST_TEST_REQUIRE(cluster.run_until([&] { return making.ended(); }, 100ms));
+    BOOST_TEST(to_string(making.problem().code()) == "unavailable", making.problem().render());
+    BOOST_TEST(strategy.variables().empty());
+    cluster.restart(server_task(0));
+    cluster.run_until_ready();
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
