@@ -64,6 +64,16 @@ BOOST_FIXTURE_TEST_CASE(who_did_not_come_in_time_is_named, three_processes) {
   form();
 }
 
+BOOST_FIXTURE_TEST_CASE(each_attempt_to_gather_has_the_whole_limit_and_ends_with_it, three_processes) {
+  for (auto attempt = 0; attempt < 3; ++attempt) {
+    chief.gather();
+    world.advance(29s);
+    BOOST_TEST(chief.what().refused.ok());
+    world.advance(2s);
+    BOOST_TEST((chief.what().refused.code() == status_code::deadline_exceeded));
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(a_killed_process_breaks_the_group_at_once_and_the_others_go_on_without_it, three_processes) {
   form();
   first.die();

@@ -90,6 +90,15 @@ BOOST_AUTO_TEST_CASE(a_worker_that_slept_too_shortly_to_be_noticed_gives_its_clo
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_worker_that_slept_for_longer_than_it_bears_silence_hears_its_chief_first) {
+  ready_cluster cluster{{.seed = 3, .size = {.workers = 2, .servers = 0}}};
+  freeze_worker(cluster, 0);
+  cluster.advance(1min);
+  thaw_worker(cluster, 0);
+  BOOST_TEST_REQUIRE(cluster.run_until([&] { return cluster.present(worker_task(0)); }, 2s));
+  BOOST_TEST(cluster.fetch(schedule_work(cluster, 99, 1ms, {.worker = 0})) == 99);
+}
+
 BOOST_AUTO_TEST_CASE(a_worker_that_comes_back_builds_its_values_before_any_closure_uses_them) {  // C-4
   ready_cluster cluster{{.seed = 4, .size = {.workers = 2, .servers = 0}}};
   const auto slow_to_build = cluster.create_per_worker_values(

@@ -80,4 +80,19 @@ BOOST_FIXTURE_TEST_CASE(results_that_are_lost_end_the_session_and_its_closures_r
   BOOST_TEST(!scheduled->ended());
 }
 
+// C-4
+BOOST_FIXTURE_TEST_CASE(a_worker_that_comes_back_builds_the_values_that_somebody_still_holds, small_office) {
+  for (const auto id : {7u, 8u, 9u})
+    caf::anon_send(handle, resource_atom_v,
+                   wire<closure_order>{{.builds = id,
+                                        .function = function_registry::instance().id_of(registered<unused, int>()),
+                                        .arguments = value::of(std::tuple{1})}});
+  caf::anon_send(handle, release_atom_v, resource_id{8});
+  run();
+  up();
+  using builds = std::vector<std::pair<session_id, resource_id>>;
+  const auto before = heard().sessions.at(0);
+  BOOST_TEST((heard().builds == builds{{before, 7}, {before, 8}, {before, 9}, {session(), 7}, {session(), 9}}));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

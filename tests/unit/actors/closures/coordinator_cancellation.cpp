@@ -85,6 +85,21 @@ BOOST_FIXTURE_TEST_CASE(expects_the_end_of_what_passed_its_limit, office_of_two)
   BOOST_TEST(heard(0).dismissals.size() == 1u);
 }
 
+BOOST_FIXTURE_TEST_CASE(expects_each_end_within_a_limit_of_its_own, office_of_two) {
+  const auto obeys = schedule({.worker = 0});
+  const auto ignores = schedule({.worker = 1});
+  cancel(obeys);
+  advance(3s);
+  cancel(ignores);
+  end(0, 0, stopped);
+  heard(1).busy = true;
+  advance(5s - 1ns);
+  BOOST_TEST(heard(1).dismissals.empty());
+  advance(1ns);
+  BOOST_TEST(heard(1).dismissals.size() == 1u);
+  BOOST_TEST(heard(0).dismissals.empty());
+}
+
 BOOST_FIXTURE_TEST_CASE(dismisses_nobody_who_answers_in_time, office_of_two) {
   cancel(schedule());
   advance(3s);

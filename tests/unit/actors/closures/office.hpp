@@ -22,6 +22,8 @@ struct heard_by_worker {
   outcome_sink coordinator;
   std::vector<session_id> sessions;
   std::vector<std::pair<session_id, closure_id>> orders;
+  /// Per-worker values that it was to build, in each session.
+  std::vector<std::pair<session_id, resource_id>> builds;
   std::vector<closure_id> cancelled;
   /// Its thread is in a closure: it hears nothing.
   bool busy = false;
@@ -39,7 +41,9 @@ inline worker_actor::behavior_type stand_in(worker_actor::pointer self, std::sha
           },
           [](dismiss_atom, session_id) {},
           [heard](run_atom, session_id session, wire<run_orders>& message) {
-            for (const auto& each : message->orders) heard->orders.emplace_back(session, each.id);
+            for (const auto& each : message->orders)
+              each.builds != 0 ? heard->builds.emplace_back(session, each.builds)
+                               : heard->orders.emplace_back(session, each.id);
           },
           [heard](cancel_atom, session_id, wire<cancel_orders>& message) {
             const auto& closures = message->closures;

@@ -205,6 +205,18 @@ BOOST_FIXTURE_TEST_CASE(too_many_bytes_end_their_lane, post_for_few_bytes) {  //
   for (const auto& each : seen) BOOST_TEST(each.find("inbox_limits::bytes_max") != std::string::npos);
 }
 
+BOOST_FIXTURE_TEST_CASE(what_was_handed_over_leaves_room_for_others, post_for_few_bytes) {  // IB-3
+  std::vector<std::string> expected{"0"};
+  late(1, "0");
+  for (std::size_t i = 1; i < 10; ++i) {
+    expected.push_back(std::to_string(i));
+    late(1, expected.back());
+    complete(i - 1);
+  }
+  complete(9);
+  check(expected);
+}
+
 BOOST_FIXTURE_TEST_CASE(tensors_are_given_as_long_as_the_limit_says, small_post) {
   late(1, "first");
   BOOST_TEST((transport->fetches.at(0).limit == 3s));

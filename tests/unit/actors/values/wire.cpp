@@ -208,6 +208,23 @@ BOOST_AUTO_TEST_CASE(that_announces_more_than_a_message_may_hold_is_refused_befo
   }
 }
 
+BOOST_AUTO_TEST_CASE(whose_tensors_are_more_than_the_limit_together_is_refused_before_the_last_takes_memory) {
+  frame bulky;
+  put(bulky, std::uint64_t{0});
+  put(bulky, std::uint32_t{3});
+  const auto limit = value_bytes_max();
+  set_value_bytes_max(1000);
+  for (const auto size_bytes : {600, 400, 1}) {
+    put(bulky, static_cast<std::uint64_t>(size_bytes));
+    bulky.push_back(0);
+    bulky.insert(bulky.end(), static_cast<std::size_t>(size_bytes), 'x');
+  }
+  const auto problem = arrival_of<reading>(bulky).open();
+  set_value_bytes_max(limit);
+  BOOST_TEST((problem.code() == status_code::resource_exhausted), problem.render());
+  BOOST_TEST(contains(problem.message(), "announces 1 bytes of bulk data where at most 0"), problem.message());
+}
+
 // W-1
 BOOST_AUTO_TEST_CASE(with_a_kind_of_attachment_that_nobody_sends_is_refused) {
   frame strange;

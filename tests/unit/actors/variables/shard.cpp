@@ -185,6 +185,13 @@ BOOST_FIXTURE_TEST_CASE(a_change_that_cannot_be_remembered_is_refused_until_earl
   BOOST_TEST(content() == 4.0f);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_client_that_acknowledges_each_change_may_make_any_number, forgetful_room) {
+  operate(1, 1, batch_of(late(1, operation_kind::assign, 1.0f)));
+  complete(0);
+  for (std::uint64_t sequence = 2; sequence <= 6; ++sequence) operate(1, 1, batch_of(twice(sequence), sequence));
+  BOOST_TEST(content() == 32.0f);
+}
+
 // M-2
 BOOST_FIXTURE_TEST_CASE(what_is_meant_for_another_shard_or_another_life_is_refused, server_room) {
   for (const auto& [other_life, other_shard] :

@@ -74,6 +74,15 @@ BOOST_AUTO_TEST_CASE(strangers_that_send_garbage_or_nothing_are_closed_and_hurt_
   BOOST_TEST(fetch(receiver, ticket).outcome().ok());
 }
 
+BOOST_AUTO_TEST_CASE(strangers_are_closed_whenever_they_come) {
+  tcp_bulk sender{{.stall_limit = 20ms}};
+  const auto ticket = sender.offer(patterned(100), patience);
+  for (auto round = 0; round < 3; ++round) {
+    auto silent = plain_socket::connect_to(ticket);
+    BOOST_TEST_REQUIRE(silent.is_closed_by_peer());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_crowd_of_idle_connections_gives_way_to_new_ones) {
   tcp_bulk sender{{.served_connections_max = 3}};
   tcp_bulk receiver;

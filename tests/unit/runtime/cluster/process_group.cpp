@@ -3,7 +3,9 @@
 
 #include <troupe/runtime/bulk/bulk_socket.hpp>
 #include <troupe/runtime/launch/port_reservation.hpp>
+#include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
 #include <troupe/runtime/process_group.hpp>
+#include <troupe/runtime/replica_context.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
 #include <troupe/runtime/system_config.hpp>
@@ -106,6 +108,25 @@ BOOST_AUTO_TEST_CASE(a_connection_that_outlives_its_group_is_ended_on_all_proces
   const auto [mine, theirs] = both.connect();
   both.worker_group = nullptr;
   BOOST_TEST(refuses<cancelled_error>([end = mine] { end->barrier(20s); }, "process_group was destroyed"));
+}
+
+// semantics.md 3.4: the mean is that of all replicas.
+BOOST_AUTO_TEST_CASE(the_mean_of_scattered_rows_divides_by_the_replicas_of_all_processes) {
+  pair_of_processes both{{.start_limit = 20s}};
+  const auto scatter = [](process_group& group) {
+    const multi_worker_mirrored_strategy strategy{group, {"CPU:0", "CPU:1"}};
+    const auto v = strategy.variable("v", tensor::of({0.0f, 0.0f}), {.aggregation = variable_aggregation::mean});
+    strategy.run([&] {
+      const auto id = replica_context::current().replica_id_in_sync_group();
+      v.scatter(scatter_update::add, std::vector<std::int64_t>{id % 2}, tensor::of({static_cast<float>(id + 1)}));
+    });
+    return v.read();
+  };
+  auto other = std::async(std::launch::async, [&] { return scatter(*both.worker_group); });
+  const auto mine = scatter(*both.chief_group);
+  // Replicas 0 and 2 have written 1 and 3 to the first row, 1 and 3 have written 2 and 4 to the second.
+  BOOST_TEST(mine.bitwise_equal(tensor::of({1.0f, 1.5f})), mine.to_string());
+  BOOST_TEST(other.get().bitwise_equal(mine));
 }
 
 BOOST_AUTO_TEST_CASE(what_connects_the_processes_can_be_chosen) {

@@ -297,6 +297,28 @@ BOOST_AUTO_TEST_CASE(the_deadline_of_a_collective_names_who_is_missing) {
   require_usable(strategy);
 }
 
+BOOST_AUTO_TEST_CASE(the_timeout_of_a_call_counts_more_than_that_of_its_strategy) {
+  const mirrored_strategy strategy{cpus(2), {.communication = {.timeout = std::chrono::hours{1}}}};
+  const communication_options soon{.timeout = std::chrono::milliseconds{20}};
+  const auto late = [&](auto collective) {
+    complaints heard;
+    std::latch may_end{1};
+    BOOST_CHECK_THROW(strategy.run([&] {
+      if (my_id() == 1) return may_end.wait();
+      const struct release {
+        std::latch& latch;
+        ~release() { latch.count_down(); }
+      } at_end{may_end};
+      heard.listen(collective);
+    }),
+                      error);
+    BOOST_TEST((heard.code(0) == status_code::deadline_exceeded), heard.text(0));
+  };
+  late([&] { replica_context::current().all_reduce(reduce_op::sum, 1.0f, soon); });
+  late([&] { replica_context::current().all_gather(tensor::of({1.0f}), 0, soon); });
+  require_usable(strategy);
+}
+
 BOOST_AUTO_TEST_CASE(collectives_and_merge_calls_may_follow_each_other_in_any_order) {
   const mirrored_strategy strategy{cpus(4)};
   const auto results = strategy.run([] {

@@ -190,6 +190,9 @@ BOOST_DATA_TEST_CASE(of_values_that_all_replicas_have_alike_the_mean_is_the_valu
   } else {
     require_error<invalid_argument_error>("pass a per_replica value", [&] { strategy.reduce(reduce_op::sum, same); });
     require_error<invalid_argument_error>("pass a per_replica value", [&] { strategy.reduce(reduce_op::sum, 3); });
+    for (const auto& not_all_zero : {tensor::of({0.0f, -1.0f}), tensor::of({0.0f, 1.0f}), tensor::scalar(-3)})
+      require_error<invalid_argument_error>("pass a per_replica value",
+                                            [&] { strategy.reduce(reduce_op::sum, not_all_zero); });
   }
 }
 

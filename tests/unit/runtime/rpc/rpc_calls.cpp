@@ -364,6 +364,20 @@ TROUPE_TEST_CASE_FOR_EACH_LAYER(a_timeout_of_zero_is_the_clients_and_another_one
   BOOST_TEST(cancelled_again.wait());
 }
 
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_call_may_take_longer_than_its_client_usually_waits) {
+  auto server = make_server(layer);
+  gate may_end;
+  server.register_method("wait", [&] { return may_end.wait(); });
+  server.start();
+  const auto hasty = connect(server, layer, "hasty", 300ms);
+  const auto patient = hasty.call("wait", {}, {}, patience);
+  // Begun later, and over before.
+  check_error(hasty.call("wait").get_error(), status_code::deadline_exceeded, "wait");
+  BOOST_TEST(!patient.ended());
+  may_end.open();
+  BOOST_TEST(patient.is_ok());
+}
+
 TROUPE_TEST_CASE_FOR_EACH_LAYER(no_timeout_waits_as_long_as_the_server_lives) {
   gate started;
   gate cancelled;

@@ -50,6 +50,9 @@ BOOST_AUTO_TEST_CASE(round_robin_takes_turns_and_balanced_bytes_takes_the_emptie
   BOOST_TEST(bytes.next(1000) == 0);
   BOOST_TEST(bytes.next(1) == 1);
   BOOST_TEST(bytes.next(1) == 1);
+  // The large one is removed.
+  bytes.give_back(0, 1000);
+  BOOST_TEST(bytes.next(1) == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -158,6 +158,8 @@ BOOST_FIXTURE_TEST_CASE(within_a_caching_scope_a_variable_is_read_once, local_wo
     BOOST_CHECK_THROW(cache_variable_reads{}, failed_precondition_error);
   }
   BOOST_TEST(v.read() == 2.0f);
+  const cache_variable_reads another;
+  BOOST_TEST(v.read() == 2.0f);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_caching_scope_belongs_to_its_closure, local_world) {

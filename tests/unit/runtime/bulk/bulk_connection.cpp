@@ -1,0 +1,45 @@
+// One connection of the receiving side, to peers that have more than one address.
+#include "bulk_peers.hpp"
+
+#include <troupe/runtime/bulk/bulk_connection.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+using namespace troupe;
+using namespace bulk_test;
+
+BOOST_AUTO_TEST_SUITE(bulk_connection_suite)
+
+namespace {
+
+/// Where nobody listens.
+socket_address address_that_refuses() {
+  const auto nobody = listen_on("127.0.0.1", 0);
+  return resolve("127.0.0.1", bound_port(nobody.get())).front();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_peer_of_several_addresses_is_reached_by_the_one_that_answers) {
+  tcp_bulk sender;
+  const auto ticket = sender.offer(patterned(100), patience);
+  const auto peer = bulk_endpoint::parse(ticket.endpoint);
+  auto destination = buffer::allocate(100);
+  std::promise<status> promise;
+  auto ended = promise.get_future();
+  bulk_event_loop loop;
+  bulk_connection connection{loop,
+                             "the peer",
+                             {address_that_refuses(), address_that_refuses(), resolve(peer.host, peer.port).front()},
+                             [&](bulk_connection::ending how) { promise.set_value(std::move(how.ended)); }};
+  connection.start({.secret = peer.secret, .number = ticket.number, .size_bytes = 100},
+                   {destination.mutable_data(), 100}, time_after(patience));
+  loop.start("test");
+  BOOST_REQUIRE(ended.wait_for(patience) == std::future_status::ready);
+  loop.stop();
+  const auto how = ended.get();
+  BOOST_TEST(how.ok(), how.render());
+  BOOST_TEST(is_patterned(destination));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
