@@ -70,7 +70,8 @@ void simulation::implementation::start_chief(simulated_node& node) {
   chief.queue = std::make_shared<submission_queue>(cluster.queue_capacity);
   chief.dialer = node.spawn(network_dialer, connects(node));
   chief.events = node.spawn(event_bus);
-  chief.client = std::make_shared<const client_actor>(node.spawn(troupe::client, chief.dialer, cluster.variables, session_id{0}));
+  chief.client =
+      std::make_shared<const client_actor>(node.spawn(troupe::client, chief.dialer, cluster.variables, session_id{0}));
   auto coordination = cluster.coordinator;
   coordination.workers = options.size.workers;
   coordination.first_session = node.who().incarnation;
