@@ -66,7 +66,7 @@ void coordinator_state::announce_errors(const status& first, std::uint64_t count
 void coordinator_state::cancel_generation() {
   for (auto& join : std::exchange(joins_, {})) raises_.push_back(join.promise);
   for (auto& promise : std::exchange(idle_questions_, {})) raises_.push_back(promise);
-  if (!cancelling_) cancelling_.emplace();
+  if (!cancelling_) cancelling_ = cancelling_course{};
 }
 
 /// Tells workers to end what they hold, which only becomes less from now on.
