@@ -100,7 +100,7 @@ cluster::cluster(caf::actor_system& system, const task_config& config, cluster_o
 
 cluster::cluster(caf::actor_system& system, chief_actors chief, local_cluster size, cluster_options options)
     : implementation_(new implementation{.system = system,
-                                         .options = std::move(options),
+                                         .options = options,
                                          .workers = size.workers,
                                          .servers = size.servers,
                                          .chief = std::move(chief),

@@ -68,6 +68,7 @@ class soak {
   void count() {
     const auto before = counter_.read();
     std::vector<remote_value<void>> scheduled;
+    scheduled.reserve(additions_per_round);
     for (int i = 0; i < additions_per_round; ++i)
       scheduled.push_back(coordinator_.schedule<add_one>({.limit = patience}, counter_));
     coordinator_.join(patience);
@@ -83,6 +84,7 @@ class soak {
     const auto name = fmt::format("large {}", round);
     const auto large = strategy_.variable(name, tensor::zeros(dtype::float32, {large_elements}));
     std::vector<remote_value<float>> sums;
+    sums.reserve(static_cast<std::size_t>(strategy_.worker_count()));
     for (int i = 0; i < strategy_.worker_count(); ++i)
       sums.push_back(coordinator_.schedule<sum_of_changed>({.limit = patience}, large, 1.0f));
     coordinator_.join(patience);

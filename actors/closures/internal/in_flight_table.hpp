@@ -97,7 +97,7 @@ class in_flight_table {
     std::uint32_t count = 0;
   };
 
-  static std::size_t place_of(int worker) { return static_cast<std::size_t>(worker + 1); }
+  static std::size_t place_of(int worker) { return static_cast<std::size_t>(std::int64_t{worker} + 1); }
 
   void link(std::uint32_t index) {
     const auto place = place_of(slots_[index].worker);
