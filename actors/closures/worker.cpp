@@ -31,6 +31,7 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
     start_some();
     variables_->flush();
     send_outcomes();
+    if (fibers_->active() == 0 && queued_.empty()) lookout_.idle();
   });
   self_->set_down_handler([this](caf::down_msg& down) {
     const fiber_host::turn scope{*fibers_};
@@ -137,6 +138,7 @@ void worker_state::end_session(const status& why) {
 // --- orders ---------------------------------------------------------------------------------------------------------
 
 void worker_state::take_orders(run_orders orders) {
+  lookout_.work_came();
   for (auto& order : orders.orders) {
     if (order.builds != 0) {
       // Known from now on, so that closures that use it wait; built like any closure, but before those that wait.

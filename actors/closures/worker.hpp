@@ -21,6 +21,7 @@
 
 #include <troupe/actors/closures/worker_options.hpp>
 #include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/actors/fibers/internal/lookout.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/values/inbox.hpp>
 #include <troupe/actors/values/wire.hpp>
@@ -43,7 +44,7 @@ class worker_state : public closure_environment {
   static constexpr const char* name = "worker";
   using pointer = worker_actor::stateful_pointer<worker_state>;
 
-  explicit worker_state(pointer self) : self_(self), clock_(self) {}
+  explicit worker_state(pointer self) : self_(self), clock_(self), lookout_(self, clock_) {}
 
   worker_actor::behavior_type make_behavior(dialer_actor dialer, worker_options options);
 
@@ -82,6 +83,7 @@ class worker_state : public closure_environment {
 
   pointer self_;
   timers clock_;
+  lookout lookout_;
   worker_options options_;
   dialer_actor dialer_;
   std::unique_ptr<variable_client> variables_;

@@ -38,13 +38,12 @@ status check_size(const std::string& method, const char* what, const T& data, co
 
 executor_actor::behavior_type executor_state::make_behavior(executor_options options) {
   options_ = std::move(options);
-  awake_ = std::make_unique<keep_awake>(self_, options_.awake_limit);
   arriving_.emplace(self_, options_.inbox);
   fibers_ = std::make_unique<fiber_host>(clock_, options_.fibers);
   fibers_->at_turn_end([this] {
     start_some();
     replies_.send_when_idle();
-    look_out();
+    if (open_.empty()) lookout_.idle();
   });
   return {
       [this](run_atom, std::uint64_t session, std::uint64_t alone, wire<call_orders>& message) {
@@ -119,7 +118,7 @@ status executor_state::admit(const incoming_call& arrived) {
 
 void executor_state::take(incoming_call_ptr arrived) {
   if (const auto problem = admit(*arrived); !problem.ok()) return arrived->answer(problem, {});
-  if (idle_since_ != never) soon_ = clock_.now() - std::exchange(idle_since_, never) < options_.awake_limit;
+  lookout_.work_came();
   const auto number = ++last_number_;
   numbers_.emplace(call_key{arrived->client, arrived->order.id}, number);
   open_call entry{.what = std::move(arrived)};
@@ -151,12 +150,6 @@ void executor_state::start_some() {
     })();
     return;
   }
-}
-
-void executor_state::look_out() {
-  if (!open_.empty() || idle_since_ != never) return;
-  idle_since_ = clock_.now();
-  if (soon_) awake_->wait();
 }
 
 void executor_state::run(std::uint64_t number) {

@@ -13,7 +13,7 @@
 #pragma once
 
 #include <troupe/actors/fibers/fiber.hpp>
-#include <troupe/actors/fibers/internal/keep_awake.hpp>
+#include <troupe/actors/fibers/internal/lookout.hpp>
 #include <troupe/actors/rpc/internal/rpc_admission.hpp>
 #include <troupe/actors/rpc/internal/rpc_reply_batches.hpp>
 #include <troupe/actors/rpc/rpc_messages.hpp>
@@ -39,9 +39,6 @@ struct executor_options {
   fiber_host::options fibers;
   /// How long the executor starts calls before it looks at its mailbox.
   duration turn_budget = std::chrono::milliseconds{1};
-  /// When the last call came within this time, the thread looks out for the next one as long, instead of sleeping: one
-  /// call after the other is answered without waking a thread.
-  duration awake_limit = std::chrono::microseconds{500};
   inbox_limits inbox;
 };
 
@@ -50,7 +47,7 @@ class executor_state {
   static constexpr const char* name = "rpc_executor";
   using pointer = executor_actor::stateful_pointer<executor_state>;
 
-  explicit executor_state(pointer self) : self_(self), clock_(self), replies_(self) {}
+  explicit executor_state(pointer self) : self_(self), clock_(self), replies_(self), lookout_(self, clock_) {}
   ~executor_state();
 
   executor_actor::behavior_type make_behavior(executor_options options);
@@ -68,7 +65,6 @@ class executor_state {
   void take(incoming_call_ptr arrived);
   status admit(const incoming_call& arrived);
   void start_some();
-  void look_out();
   void run(std::uint64_t number);
   void cancel(const call_key& which, const status& why);
   void cancel_client(std::uint64_t client, const status& why);
@@ -92,10 +88,7 @@ class executor_state {
   std::deque<std::uint64_t> waiting_;
   std::size_t passed_over_ = 0;
   std::size_t running_ = 0;
-  std::unique_ptr<keep_awake> awake_;
-  /// Since when there is no call; `never` while there is one.
-  time_point idle_since_ = never;
-  bool soon_ = false;
+  lookout lookout_;
   bool yielding_ = false;
   /// Last, so that it goes first: fibers that are cancelled then still use the rest.
   std::unique_ptr<fiber_host> fibers_;
