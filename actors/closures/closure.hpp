@@ -3,10 +3,10 @@
 // The coordinator owns the closure's course; callers share the closure through a `remote_value` and only look at its
 // end. Both are one object, because a queued closure must be small (half a KiB with its arguments).
 //
-//            drained and inputs ready        sent to a worker            outcome, error, cancellation
-//   WAITING ------------------------> QUEUED ----------------> IN_FLIGHT ---------------------------> ENDED
-//                                       ^                          |
-//                                       +--- the worker was lost --+
+//             taken in          inputs ready         sent to a worker            outcome, error, cancellation
+//   SUBMITTED ---------> WAITING -------------> QUEUED ----------------> IN_FLIGHT ---------------------------> ENDED
+//                                                 ^                          |
+//                                                 +--- the worker was lost --+
 //
 // C-1 A closure ends exactly once: with a value, an error or a cancellation.
 #pragma once
@@ -55,7 +55,7 @@ struct deadline_place {
 /// State of a remote value. Any thread or fiber may look and wait; only the coordinator ends it.
 class closure : public deadline_place {
  public:
-  enum class stage : std::uint8_t { waiting, queued, in_flight, ended };
+  enum class stage : std::uint8_t { submitted, waiting, queued, in_flight, ended };
   /// RemoteValueStatus of the reference: not ready, ready (value or error), aborted (cancelled).
   enum class readiness : std::uint8_t { not_ready, ready, aborted };
 
@@ -100,7 +100,7 @@ class closure : public deadline_place {
   closure_id id = 0;
   /// It failed because an input did; its consumers pass that on without wrapping it again.
   bool failed_by_input = false;
-  stage at = stage::waiting;
+  stage at = stage::submitted;
   time_point deadline{};
   /// The number of its timer, if its limit is kept by one.
   std::uint64_t timer = 0;

@@ -39,6 +39,8 @@ coordinator_state::~coordinator_state() {
   ++turns_;
   // Every promise and every remote value is answered on this way out too (C-1).
   submitted_->close(stopped);
+  for (const auto& arrived : arrivals_)
+    for (auto next = arrived.taken_in; next < arrived.closures.size(); ++next) arrived.closures[next]->finish(stopped);
   events_ = nullptr;
   turn_left_ = std::numeric_limits<std::size_t>::max();
   pass_on_ends();
@@ -72,13 +74,16 @@ void coordinator_state::end_turn() {
   turn_left_ = options_.turn_closures_max;
   do {
     take_submitted();
+    take_in();
     pass_on_ends();
     expire_late();
+    tell_late_workers();
     send_out();
   } while (raise_errors());
   release_ended();
   answer_joins();
-  if (turn_left_ == 0) go_on_later();
+  if (turn_left_ == 0 || !arrivals_.empty()) return go_on_later();
+  lookout_.idle();
 }
 
 void coordinator_state::go_on_later() {
@@ -119,7 +124,6 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
       [this](submit_atom) { const turn scope{*this}; },
       [this](cancel_atom, const closure_ptr& unwanted) {
         const turn scope{*this};
-        take_submitted();  // it may be among them
         abandon(*unwanted, {status_code::cancelled, "cancelled by the owner of its remote value"});
       },
       [this](resource_atom, wire<closure_order>& message) -> caf::result<caf::ok_atom> {
@@ -132,7 +136,10 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
           worker->outgoing.push_back(order);
           touch(*worker);
         }
-        return caf::ok_atom_v;
+        // Now: the thread may look out for the next message before this handler returns.
+        auto promise = self_->make_response_promise<caf::typed_response_promise<caf::ok_atom>>();
+        promise.deliver(caf::ok_atom_v);
+        return promise;
       },
       [this](release_atom, resource_id id) {
         const turn scope{*this};
@@ -172,19 +179,33 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
 
 // --- taking closures in ---------------------------------------------------------------------------------------------
 
+/// Joins that come later wait for what callers have scheduled until now.
 void coordinator_state::take_submitted() {
   submitted_->drain(drain_buffer_);
-  open_ += drain_buffer_.size();
-  const auto stretch = join_line_.enter(drain_buffer_.size());
-  for (const auto& scheduled : drain_buffer_) {
-    scheduled->stretch = stretch;
-    accept(scheduled);
+  const auto count = drain_buffer_.size();
+  if (count == 0) return;
+  open_ += count;
+  arrivals_.push_back({.closures = std::move(drain_buffer_), .stretch = join_line_.enter(count)});
+}
+
+/// To take one in costs much less than to end one; and what is taken in together leaves in one message to each worker.
+void coordinator_state::take_in() {
+  constexpr std::size_t share = 8;
+  for (auto left = share * options_.turn_closures_max; !arrivals_.empty(); arrivals_.pop_front()) {
+    auto& [closures, taken_in, stretch] = arrivals_.front();
+    for (; taken_in < closures.size(); ++taken_in) {
+      if (left-- == 0) return;
+      const auto scheduled = std::move(closures[taken_in]);
+      scheduled->stretch = stretch;
+      accept(scheduled);
+    }
+    drain_buffer_ = std::move(closures);  // its memory is used again
   }
-  drain_buffer_.clear();
 }
 
 void coordinator_state::accept(const closure_ptr& scheduled) {
   if (scheduled->ended()) return end(*scheduled, scheduled->end_status());
+  scheduled->at = closure::stage::waiting;
   if (scheduled->options.worker >= options_.workers)
     return end(*scheduled,
                {status_code::invalid_argument, fmt::format("{} is for worker {} of {}", describe(*scheduled),
@@ -263,8 +284,7 @@ void coordinator_state::watch_calendar() {
   });
 }
 
-/// What stands on pages of the calendar that are over has passed its limit. Workers are told of theirs at the end, in
-/// one message: closures that were scheduled one after the other are on many workers.
+/// What stands on pages of the calendar that are over has passed its limit.
 void coordinator_state::expire_late() {
   if (!calendar_is_due_) return;
   status first;
@@ -274,17 +294,31 @@ void coordinator_state::expire_late() {
     if (late == nullptr) {
       calendar_is_due_ = false;
       watch_calendar();
-      for (const auto& worker : roster_.all())
-        if (!worker->expired.empty()) touch(*worker);
       break;
     }
     auto why = limit_is_over(*late);
     if (count == 0) first = why;
     keep_error(why);
-    if (const auto* held = in_flight(*late)) roster_.at(held->worker).expired.push_back(late->id);
+    if (const auto* held = in_flight(*late)) {
+      auto& worker = roster_.at(held->worker);
+      if (worker.expired.empty()) late_workers_.push_back(&worker);
+      worker.expired.push_back(late->id);
+    }
     end(*late, std::move(why));
   }
   if (count != 0) announce_errors(first, count);
+}
+
+/// Of what has passed its limit, when that is known of all: each worker in one message, since closures that were
+/// scheduled one after the other are on many.
+void coordinator_state::tell_late_workers() {
+  for (; !calendar_is_due_ && !late_workers_.empty() && turn_left_ != 0; late_workers_.pop_front()) {
+    auto& worker = *late_workers_.front();
+    auto expired = std::exchange(worker.expired, {});
+    if (expired.empty()) continue;  // it was lost
+    turn_left_ -= std::min(turn_left_, expired.size());
+    send_cancel(worker, std::move(expired), {}, {status_code::deadline_exceeded, "it did not end within its limit"});
+  }
 }
 
 /// Nullptr: no worker that can be told runs it.
@@ -296,6 +330,10 @@ const in_flight_table::entry* coordinator_state::in_flight(const closure& which)
 /// Ends the closure's remote value now. A worker that runs it is told, and keeps its place until it has answered (C-2).
 void coordinator_state::abandon(closure& unwanted, status why) {
   if (unwanted.ended()) return;
+  if (unwanted.at == closure::stage::submitted) {
+    unwanted.finish(std::move(why));
+    return;
+  }
   if (const auto* held = in_flight(unwanted)) send_cancel(roster_.at(held->worker), {unwanted.id}, {}, why);
   end(unwanted, std::move(why));
 }

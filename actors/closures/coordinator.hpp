@@ -53,6 +53,7 @@
 #include <troupe/actors/closures/internal/join_line.hpp>
 #include <troupe/actors/closures/internal/submission_queue.hpp>
 #include <troupe/actors/closures/internal/worker_roster.hpp>
+#include <troupe/actors/fibers/internal/lookout.hpp>
 #include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
@@ -80,7 +81,8 @@ class coordinator_state {
   static constexpr const char* name = "coordinator";
   using pointer = coordinator_actor::stateful_pointer<coordinator_state>;
 
-  explicit coordinator_state(pointer self) : self_(self), clock_(self), requests_(self, clock_) {}
+  explicit coordinator_state(pointer self)
+      : self_(self), clock_(self), lookout_(self, clock_), requests_(self, clock_) {}
   ~coordinator_state();
 
   coordinator_actor::behavior_type make_behavior(std::shared_ptr<submission_queue> queue, coordinator_options options,
@@ -90,6 +92,12 @@ class coordinator_state {
   using closure_ptr = std::shared_ptr<closure>;
   using drained_promise = caf::typed_response_promise<caf::ok_atom>;
   using idle_promise = caf::typed_response_promise<bool>;
+  /// Closures that callers left together.
+  struct arrival {
+    std::vector<closure_ptr> closures;
+    std::size_t taken_in = 0;
+    std::uint64_t stretch = 0;
+  };
   struct waiting_join {
     drained_promise promise;
     /// What lies before this stretch of the join line must be over.
@@ -129,7 +137,9 @@ class coordinator_state {
   /// One handler, timer or answer: what changes the state lies in one.
   class turn {
    public:
-    explicit turn(coordinator_state& of) : of_(of) { ++of_.turns_; }
+    explicit turn(coordinator_state& of) : of_(of) {
+      if (of_.turns_++ == 0) of_.lookout_.work_came();
+    }
     ~turn() noexcept(false);
     turn(const turn&) = delete;
 
@@ -142,6 +152,7 @@ class coordinator_state {
 
   // --- taking closures in (coordinator.cpp) ---
   void take_submitted();
+  void take_in();
   void accept(const closure_ptr& scheduled);
   bool inputs_ready(const closure_ptr& scheduled);
   void enqueue(const closure_ptr& ready, bool first);
@@ -149,6 +160,7 @@ class coordinator_state {
   void forget_deadline(closure& ended);
   void expire(closure& late);
   void expire_late();
+  void tell_late_workers();
   void watch_calendar();
   const in_flight_table::entry* in_flight(const closure& which) const;
   void abandon(closure& unwanted, status why);
@@ -218,11 +230,14 @@ class coordinator_state {
 
   pointer self_;
   timers clock_;
+  lookout lookout_;
   requests requests_;
   coordinator_options options_;
   event_bus_actor events_;
   std::shared_ptr<submission_queue> submitted_;
   std::vector<closure_ptr> drain_buffer_;
+  /// What joins wait for already, and what is not taken in.
+  std::deque<arrival> arrivals_;
 
   std::array<std::deque<closure_ptr>, schedule_options::priorities> queued_;
   std::size_t queued_count_ = 0;
@@ -237,6 +252,8 @@ class coordinator_state {
   timers::ticket calendar_timer_;
   /// Closures of its first page may have passed their limits.
   bool calendar_is_due_ = false;
+  /// Those whose `expired` they do not know of.
+  std::deque<worker_entry*> late_workers_;
   /// Ends that not all dependents know of.
   std::deque<passing> passing_;
 

@@ -44,9 +44,6 @@ void coordinator_state::pump() {
 }
 
 void coordinator_state::fill(worker_entry& worker) {
-  if (!worker.expired.empty())
-    send_cancel(worker, std::exchange(worker.expired, {}), {},
-                {status_code::deadline_exceeded, "it did not end within its limit"});
   while (!worker.tagged.empty() && roster_.credit(worker) != 0 && !cancelling_) send_from(worker, worker.tagged);
   flush(worker);
 }

@@ -109,7 +109,8 @@ bool coordinator_state::end_waiting() {
 bool coordinator_state::raise_errors() {
   if (!cancelling_) return false;
   tell_workers();
-  if (cancelling_->told < roster_.all().size() || in_flight_.count() != 0 || !end_waiting()) return false;
+  if (cancelling_->told < roster_.all().size() || in_flight_.count() != 0) return false;
+  if (!arrivals_.empty() || !end_waiting()) return false;
   const auto first = errors_.front();
   last_errors_ = std::exchange(errors_, {});
   publish({.kind = event_kind::generation_cancelled, .count = cancelling_->ended, .why = first});

@@ -283,6 +283,102 @@ BOOST_FIXTURE_TEST_CASE(results_are_heard_between_closures_that_fail_by_a_common
   BOOST_TEST(count([](const closure& each) { return each.ended() && each.end_status().ok(); }) == 1u);
 }
 
+// --- bursts ---
+
+namespace {
+
+/// More than a turn takes in, the last of them for worker 1 alone.
+struct burst : office_of_two {
+  burst() {
+    leave_many(60, {.worker = 0});
+    leave({.worker = 1});
+  }
+};
+
+/// Does something after each possible number of messages of a burst; then workers end all that they are sent.
+template <class Work>
+void at_every_moment_of_a_burst(Work work) {
+  auto moments = 0;
+  for (auto goes_on = true; goes_on; ++moments) {
+    burst here;
+    for (auto i = 0; i < moments && goes_on; ++i) goes_on = here.step();
+    BOOST_TEST_CONTEXT("after " << moments << " messages") {
+      work(here);
+      BOOST_TEST(here.ended() == here.all.size());
+      for (std::size_t i = 0; i < here.all.size(); ++i) BOOST_TEST(*here.end_counts[i] == 1, "closure " << i);
+    }
+  }
+  BOOST_TEST(moments > 3);
+}
+
+void work_off(office_of_two& here) {
+  here.run();
+  for (const auto worker : {0, 1})
+    for (std::size_t i = 0; i < here.heard(worker).orders.size(); ++i) here.end(worker, i);
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(what_was_scheduled_at_once_is_taken_in_bit_by_bit, burst) {
+  step();
+  BOOST_TEST(heard(0).orders.size() == 0u);  // under way
+  auto steps = 0;
+  for (; heard(1).orders.empty() && step(); ++steps) {
+  }
+  BOOST_TEST(heard(1).orders.size() == 1u);
+  BOOST_TEST(steps > 3);
+  work_off(*this);
+  BOOST_TEST(ended() == all.size());
+  for (std::size_t i = 0; i < 60; ++i) BOOST_TEST(&sent_to(0, i) == all[i].get());
+}
+
+BOOST_AUTO_TEST_CASE(a_join_waits_for_what_was_scheduled_before_it_though_it_is_not_taken_in) {  // C-2
+  at_every_moment_of_a_burst([](burst& here) {
+    const auto& answer = here.join();
+    for (const auto& each : here.all) BOOST_TEST((!answer.given || each->ended()));
+    BOOST_TEST(!answer.given);
+    work_off(here);
+    BOOST_TEST(answer.given);
+    BOOST_TEST(answer.problem.ok());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_closure_that_is_cancelled_before_it_is_taken_in_ends_at_once_and_runs_nowhere) {  // C-1
+  at_every_moment_of_a_burst([](burst& here) {
+    const auto was_sent = here.all.back()->id != 0;
+    here.cancel(here.all.back());
+    BOOST_TEST((here.all.back()->state() == closure::readiness::aborted));
+    here.run();
+    BOOST_TEST((was_sent || here.heard(1).orders.empty()));
+    const auto& answer = here.join();
+    work_off(here);
+    here.obey();
+    BOOST_TEST(answer.given);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(an_error_that_is_raised_meanwhile_ends_what_is_not_taken_in_too) {  // C-2
+  at_every_moment_of_a_burst([](burst& here) {
+    here.queue->error_pending = false;
+    const auto failing = here.leave({.limit = 1ns});
+    const auto& answer = here.ask_for_join();
+    here.advance(1ns);
+    here.settle();
+    BOOST_REQUIRE(answer.given);
+    BOOST_TEST((answer.problem.code() == status_code::deadline_exceeded), answer.problem.render());
+    BOOST_TEST((failing->end_status().code() == status_code::deadline_exceeded));
+    BOOST_TEST(here.in(closure::readiness::aborted) == here.all.size() - 1);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_coordinator_that_ends_meanwhile_ends_all) {  // C-1
+  at_every_moment_of_a_burst([](burst& here) {
+    caf::anon_send_exit(here.handle, caf::exit_reason::user_shutdown);
+    here.run();
+    BOOST_TEST(here.in(closure::readiness::aborted) == here.all.size());
+  });
+}
+
 // --- results ---
 
 BOOST_FIXTURE_TEST_CASE(all_that_take_one_result_become_ready_bit_by_bit_in_their_order, office_of_two) {
