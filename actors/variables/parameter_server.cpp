@@ -231,6 +231,10 @@ void shard_state::call(const shard_operation& operation) {
 
 // --- server ---------------------------------------------------------------------------------------------------------
 
+parameter_server_state::~parameter_server_state() {
+  for (const auto& [_, shard] : shards_) caf::anon_send_exit(shard, caf::exit_reason::user_shutdown);
+}
+
 template <class T>
 caf::result<caf::ok_atom> parameter_server_state::change_shards(std::uint64_t incarnation, wire<T>& message,
                                                                 status (parameter_server_state::*change)(T)) {
@@ -251,6 +255,9 @@ parameter_server_actor::behavior_type parameter_server_state::make_behavior(std:
   incarnation_ = incarnation;
   options_ = options;
   inbox_.emplace(self_, options_.inbox);
+  // One that fails ends its server, since whoever uses it must hear of that. CAF's links would do the same, but each
+  // end of one is found by looking at all of them.
+  self_->set_down_handler([this](const caf::down_msg& down) { self_->quit(down.reason); });
   return {
       [this](create_atom, std::uint64_t meant, wire<shard_orders>& message) {
         return change_shards(meant, message, &parameter_server_state::create);
@@ -289,8 +296,8 @@ status parameter_server_state::create(shard_orders orders) {
   for (auto& order : orders.orders) {
     const auto number = order.shard;
     end_shard(number);
-    // Linked: one that fails ends its server, since whoever uses it must hear of that.
-    shards_.insert_or_assign(number, self_->spawn<caf::linked>(shard, std::move(order), incarnation_, gate_, options_));
+    shards_.insert_or_assign(number,
+                             self_->spawn<caf::monitored>(shard, std::move(order), incarnation_, gate_, options_));
   }
   return {};
 }
@@ -303,7 +310,7 @@ status parameter_server_state::release(shard_numbers shards) {
 void parameter_server_state::end_shard(std::uint64_t number) {
   const auto ended = shards_.extract(number);
   if (!ended) return;
-  self_->unlink_from(ended.mapped());
+  self_->demonitor(ended.mapped().address());
   self_->send_exit(ended.mapped(), caf::exit_reason::user_shutdown);
 }
 

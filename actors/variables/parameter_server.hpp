@@ -90,6 +90,9 @@ class parameter_server_state {
   using pointer = parameter_server_actor::stateful_pointer<parameter_server_state>;
 
   explicit parameter_server_state(pointer self) : self_(self) {}
+  /// Its shards end with it.
+  ~parameter_server_state();
+  parameter_server_state(const parameter_server_state&) = delete;
   parameter_server_actor::behavior_type make_behavior(std::uint64_t incarnation, parameter_server_options options);
 
  private:

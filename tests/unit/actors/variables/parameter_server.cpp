@@ -1,4 +1,5 @@
 // How a parameter server makes, finds and deletes shards, and whom it refuses.
+#include "support/effort.hpp"
 #include "support/held_transport.hpp"
 #include "support/simulated_world.hpp"
 
@@ -9,6 +10,7 @@
 #include <caf/weak_intrusive_ptr.hpp>
 
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -140,6 +142,37 @@ BOOST_FIXTURE_TEST_CASE(more_shards_than_it_may_hold_are_refused_together_and_de
   BOOST_TEST((code_of(create({1, 3})) == status_code::ok));
   release({1, 2});
   BOOST_TEST((code_of(create({5, 6})) == status_code::ok));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_shard_that_fails_ends_its_server_and_so_all_shards, server_room) {
+  create({1, 2});
+  const auto failing = find(1);
+  const auto other = caf::actor_cast<caf::weak_actor_ptr>(find(2));
+  caf::anon_send_exit(failing, caf::exit_reason::kill);
+  run();
+  BOOST_TEST(!find(2));
+  BOOST_TEST((problem.code() != status_code::ok && problem.code() != status_code::not_found), problem.render());
+  BOOST_TEST((other.lock() == nullptr));
+}
+
+BOOST_FIXTURE_TEST_CASE(shards_end_with_their_server, server_room) {
+  create({1});
+  const auto observed = caf::actor_cast<caf::weak_actor_ptr>(find(1));
+  BOOST_TEST((observed.lock() != nullptr));
+  caf::anon_send_exit(handle, caf::exit_reason::user_shutdown);
+  run();
+  BOOST_TEST((observed.lock() == nullptr));
+}
+
+// A restore replaces all shards of a model.
+BOOST_FIXTURE_TEST_CASE(many_shards_come_and_go_at_a_cost_in_proportion, server_room) {
+  const auto come_and_go = [this](int count) {
+    shard_numbers numbers(static_cast<std::size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), 1);
+    create(numbers);
+    release(numbers);
+  };
+  BOOST_TEST(cost_of_ten_times_as_much(1'000, come_and_go) < 40);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
