@@ -147,7 +147,12 @@ void device_state::wait_for(device_state& other) {
   work_.wait_for(queued);
 }
 
-device_state& state_of(const std::string& device) { return device_registry::instance().find(device); }
+device_state& state_of(const std::string& device) {
+  // A thread mostly works with one device, whose state stays: no lock for each kernel.
+  thread_local device_state* last = nullptr;
+  if (last == nullptr || last->name() != device) last = &device_registry::instance().find(device);
+  return *last;
+}
 
 std::vector<device_state*> states_on(int physical_index) {
   return device_registry::instance().states_on(physical_index);

@@ -143,11 +143,25 @@ std::optional<std::string> host_network::obstacle() {
 
 std::string host_network::address(int host) { return fmt::format("10.77.0.{}", host + 1); }
 
+std::string host_network::outer_address(int host) { return fmt::format("10.88.0.{}", host + 1); }
+
 std::string host_network::name(int host) { return fmt::format("host{}", host); }
 
 std::vector<std::string> host_network::launcher(int host) const {
   const auto pid = std::to_string(hosts_.at(static_cast<std::size_t>(host)).pid());
   return {"nsenter", "--target", pid, "--net", "--uts", "--mount", "--"};
+}
+
+// The caller's own kernel translates, before its link, and lets nothing pass that was meant for the inner address.
+void host_network::translate(int caller, int host) {
+  constexpr const char* commands = R"(
+ip route replace {outer}/32 dev uplink
+nft 'add table ip translation
+  add chain ip translation outwards {{ type nat hook output priority -100; }}
+  add rule ip translation outwards ip daddr {outer} dnat to {inner}'
+nft add rule ip faults leaving ct direction original ct original ip daddr {inner} drop)";
+  on_host(caller, fmt::format(fmt::runtime(commands), fmt::arg("outer", outer_address(host)),
+                              fmt::arg("inner", address(host))));
 }
 
 // --- faults ---------------------------------------------------------------------------------------------------------

@@ -42,6 +42,12 @@ class host_network {
   /// signals reach it.
   std::vector<std::string> launcher(int host) const;
 
+  /// An address that others may reach a host by, see `translate`.
+  static std::string outer_address(int host);
+  /// From now on the host behaves towards `caller` like one behind a translation of addresses (a container's service, a
+  /// cloud's public address): `caller` reaches it by its outer address, which it does not know itself, and by no other.
+  void translate(int caller, int host);
+
   // --- faults, which throw as the constructor ---
 
   /// Pulls the host's cable out of the switch, and puts it in again.
