@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include <malloc.h>
 #include <unistd.h>
 
 namespace {
@@ -32,6 +33,13 @@ tools::soak_job_options job_of(const soak_options& options) {
           .checkpoint_every = std::chrono::seconds{options.checkpoint_every},
           .restore_every = std::chrono::seconds{options.restore_every},
           .checkpoint = options.checkpoint};
+}
+
+/// What the C library keeps of freed blocks, and of how large ones, depends on which thread freed what when. With this
+/// limit, which it does not raise by itself any more, the system gets large ones back at once: what is left is in use.
+void give_large_blocks_back() {
+  constexpr int kept_bytes_max = 128 << 10;
+  ::mallopt(M_MMAP_THRESHOLD, kept_bytes_max);
 }
 
 int watch(soak_options options, int argc, char** argv) {
@@ -71,5 +79,6 @@ int main(int argc, char** argv) {
   app.add_option("--checkpoint", options.checkpoint, "a file for checkpoints; chosen by itself")->group("");
   CLI11_PARSE(app, argc, argv);
   if (std::getenv("TF_CONFIG") == nullptr) return watch(options, argc, argv);
+  give_large_blocks_back();
   return run(1, argv, [job = job_of(options)](cluster& here) { tools::run_soak_job(here, job); });
 }
