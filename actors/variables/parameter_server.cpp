@@ -71,6 +71,7 @@ shard_state::~shard_state() {
 
 void shard_state::take(const lane& from, bool remote, wire<operation_batch>& message, const answer_promise& promise) {
   const auto& [client, link] = from;
+  if (gate_->news() != news_) forget_given_up();
   auto& known = clients_[client];
   if (link > known.link) {
     const auto before = std::exchange(known.link, link);
@@ -88,8 +89,10 @@ void shard_state::take(const lane& from, bool remote, wire<operation_batch>& mes
                  if (from.second < sender.link) return refuse(promise, link_over);
                  if (problem.ok() && (arrived->incarnation != incarnation_ || arrived->shard != number_))
                    return refuse(promise, {status_code::aborted, "a message for another shard arrived at this one"});
-                 if (problem.ok() && !may_enter(sender, arrived->session))
+                 if (problem.ok() && !may_enter(sender, arrived->session)) {
+                   clients_.erase(from.first);
                    return answer(promise, remote, {.refused = worker_given_up, .outcomes = {}});
+                 }
                  if (problem.ok()) return answer(promise, remote, perform(sender, *arrived));
                  // What comes after it on this link must not overtake it.
                  sender.link = from.second + 1;
@@ -104,6 +107,13 @@ bool shard_state::may_enter(client_record& client, session_id session) const {
   client.session = session;
   client.news = news;
   return true;
+}
+
+/// Whatever else comes of their sessions is refused, so nothing about them need be known: workers come and go for as
+/// long as a server lives.
+void shard_state::forget_given_up() {
+  news_ = gate_->news();
+  std::erase_if(clients_, [this](const auto& each) { return !gate_->admits(each.second.session); });
 }
 
 void shard_state::answer(answer_promise promise, bool remote, outcome_batch outcomes) const {

@@ -63,6 +63,7 @@ class shard_state {
 
   void take(const lane& from, bool remote, wire<operation_batch>& message, const answer_promise& promise);
   bool may_enter(client_record& client, session_id session) const;
+  void forget_given_up();
   void answer(answer_promise promise, bool remote, outcome_batch outcomes) const;
   void keep_within_limit(outcome_batch& answer) const;
   outcome_batch perform(client_record& client, const operation_batch& batch);
@@ -81,6 +82,8 @@ class shard_state {
   std::map<std::string, tensor> slots_;
   std::int64_t step_ = 0;
   std::unordered_map<client_id, client_record> clients_;
+  /// Of the gate, when `clients_` were last looked through.
+  std::uint64_t news_ = 0;
   std::optional<inbox<lane>> inbox_;
 };
 

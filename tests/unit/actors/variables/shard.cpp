@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <malloc.h>
+
 using namespace std::chrono_literals;
 using namespace troupe;
 
@@ -264,6 +266,22 @@ BOOST_FIXTURE_TEST_CASE(what_was_under_way_when_its_session_ended_is_not_applied
   BOOST_TEST_REQUIRE(answer->there);
   BOOST_TEST((answer->refused.code() == status_code::cancelled));
   BOOST_TEST(content() == 0.0f);
+}
+
+// Workers come and go for as long as a server lives, each time as a client that it has not seen.
+BOOST_FIXTURE_TEST_CASE(workers_that_were_given_up_leave_nothing_behind, server_room) {
+  constexpr session_id count = 2'000;
+  const auto come_and_go = [this](session_id session) {
+    auto batch = batch_of({.sequence = 1, .kind = operation_kind::read});
+    batch.session = session;
+    BOOST_TEST((operate(session, 1, std::move(batch))->refused.code() == status_code::ok));
+    gate->take({.horizon = session + 1, .live = {}});
+  };
+  come_and_go(1);
+  const auto before = ::mallinfo2().uordblks;
+  for (session_id session = 2; session <= count; ++session) come_and_go(session);
+  const auto after = ::mallinfo2().uordblks;
+  BOOST_TEST(after <= before + 50 * count, after - std::min(before, after) << " bytes of " << count << " workers");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
