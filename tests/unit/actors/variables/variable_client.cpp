@@ -6,6 +6,7 @@
 #include <troupe/actors/variables/client.hpp>
 
 #include <boost/test/unit_test.hpp>
+#include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
 #include <deque>
@@ -336,6 +337,33 @@ BOOST_FIXTURE_TEST_CASE(operations_beyond_the_open_requests_wait_and_go_in_their
   }
   add("fifth");
   BOOST_TEST(ended.back() == "fifth");
+}
+
+BOOST_FIXTURE_TEST_CASE(operations_that_wait_for_a_place_are_sent_as_soon_as_a_request_has_been_answered,
+                        patient_client) {
+  std::vector<caf::typed_response_promise<wire<outcome_batch>>> held;
+  const auto hold = [&](const operation_batch&) -> caf::result<wire<outcome_batch>> {
+    return held.emplace_back(log->self->make_response_promise<caf::typed_response_promise<wire<outcome_batch>>>());
+  };
+  const auto answer_held = [&](std::size_t which) {
+    log->scripts.push_back([&held, which](const operation_batch& other) -> caf::result<wire<outcome_batch>> {
+      held.at(which).deliver(wire<outcome_batch>{outcome_batch{{}, std::vector<operation_outcome>(1)}});
+      return fine(other);
+    });
+    caf::anon_send(shard, operate_atom_v, client_id{0}, link_number{0}, wire<operation_batch>{operation_batch{}});
+    run();
+  };
+  add("before");
+  log->scripts = {hold, hold};
+  add("first");
+  add("second");
+  add("third");
+  add("fourth");
+  check({"before"});
+  answer_held(0);
+  check({"before", "first", "third", "fourth"});
+  answer_held(1);
+  check({"before", "first", "third", "fourth", "second"});
 }
 
 namespace {
