@@ -366,6 +366,27 @@ BOOST_FIXTURE_TEST_CASE(operations_that_wait_for_a_place_are_sent_as_soon_as_a_r
   check({"before", "first", "third", "fourth", "second"});
 }
 
+// V-1
+BOOST_FIXTURE_TEST_CASE(what_waits_for_a_place_when_its_link_breaks_stays_behind_what_was_sent, patient_client) {
+  add("before");
+  caf::typed_response_promise<wire<outcome_batch>> held;
+  const auto hold = [&](const operation_batch&) -> caf::result<wire<outcome_batch>> {
+    held = log->self->make_response_promise<caf::typed_response_promise<wire<outcome_batch>>>();
+    return held;
+  };
+  log->scripts = {hold, hold, [&](const operation_batch& other) -> caf::result<wire<outcome_batch>> {
+                    held.deliver(make_error(status{status_code::unavailable, "the batch did not arrive"}));
+                    return fine(other);
+                  }};
+  add("first");
+  add("second");
+  add("third");
+  caf::anon_send(shard, operate_atom_v, client_id{0}, link_number{0}, wire<operation_batch>{operation_batch{}});
+  advance(std::chrono::seconds{1});
+  check({"before", "first", "second", "third"});
+  BOOST_TEST(log->messages.back().sequences == (sequences{2, 3, 4}), boost::test_tools::per_element());
+}
+
 namespace {
 
 /// Holds so many bytes, or asks for so many.
