@@ -1,4 +1,3 @@
-#include <troupe/runtime/bulk/name_lookup.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 
 #include <fmt/format.h>
@@ -28,7 +27,8 @@ struct tcp_connector::race {
   bulk_event_loop::timer deadline{};
 };
 
-tcp_connector::tcp_connector(tcp_connector_options options) : options_(options) {}
+tcp_connector::tcp_connector(tcp_connector_options options, name_lookup look_up)
+    : options_(options), look_up_(std::move(look_up)) {}
 
 tcp_connector::~tcp_connector() {
   if (!loop_) return;
@@ -66,7 +66,7 @@ void tcp_connector::begin(const task_address& where, duration limit, ended done)
             fmt::format("{} did not answer within {} ms: its host is off or cut off, or a firewall is between",
                         to_string(where), in_milliseconds(limit))});
   });
-  look_up_name(loop_, where.host, where.port, [this, number](std::vector<socket_address> addresses, const status& why) {
+  look_up_(loop_, where.host, where.port, [this, number](std::vector<socket_address> addresses, const status& why) {
     const auto found = races_.find(number);
     if (found == races_.end()) return;
     if (addresses.empty()) return finish(number, {}, why);

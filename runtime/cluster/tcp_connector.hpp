@@ -9,9 +9,11 @@
 #pragma once
 
 #include <troupe/runtime/bulk/bulk_event_loop.hpp>
+#include <troupe/runtime/bulk/name_lookup.hpp>
 #include <troupe/runtime/cluster/connector.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,8 +26,10 @@ struct tcp_connector_options {
 
 class tcp_connector final : public connector {
  public:
+  using name_lookup = std::function<decltype(look_up_name)>;
+
   /// The thread starts with the first connect.
-  explicit tcp_connector(tcp_connector_options options = {});
+  explicit tcp_connector(tcp_connector_options options = {}, name_lookup look_up = look_up_name);
   /// Connects that are under way end as `cancelled`.
   ~tcp_connector() override;
 
@@ -46,6 +50,7 @@ class tcp_connector final : public connector {
   void finish(std::uint64_t number, connection opened, const status& why);
 
   const tcp_connector_options options_;
+  const name_lookup look_up_;
   std::mutex mutex_;
   std::shared_ptr<bulk_event_loop> loop_;
   /// In the loop's thread.

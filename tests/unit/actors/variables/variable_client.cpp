@@ -6,6 +6,7 @@
 #include <troupe/actors/variables/client.hpp>
 
 #include <boost/test/unit_test.hpp>
+#include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
 #include <deque>
@@ -336,6 +337,54 @@ BOOST_FIXTURE_TEST_CASE(operations_beyond_the_open_requests_wait_and_go_in_their
   }
   add("fifth");
   BOOST_TEST(ended.back() == "fifth");
+}
+
+BOOST_FIXTURE_TEST_CASE(operations_that_wait_for_a_place_are_sent_as_soon_as_a_request_has_been_answered,
+                        patient_client) {
+  std::vector<caf::typed_response_promise<wire<outcome_batch>>> held;
+  const auto hold = [&](const operation_batch&) -> caf::result<wire<outcome_batch>> {
+    return held.emplace_back(log->self->make_response_promise<caf::typed_response_promise<wire<outcome_batch>>>());
+  };
+  const auto answer_held = [&](std::size_t which) {
+    log->scripts.push_back([&held, which](const operation_batch& other) -> caf::result<wire<outcome_batch>> {
+      held.at(which).deliver(wire<outcome_batch>{outcome_batch{{}, std::vector<operation_outcome>(1)}});
+      return fine(other);
+    });
+    caf::anon_send(shard, operate_atom_v, client_id{0}, link_number{0}, wire<operation_batch>{operation_batch{}});
+    run();
+  };
+  add("before");
+  log->scripts = {hold, hold};
+  add("first");
+  add("second");
+  add("third");
+  add("fourth");
+  check({"before"});
+  answer_held(0);
+  check({"before", "first", "third", "fourth"});
+  answer_held(1);
+  check({"before", "first", "third", "fourth", "second"});
+}
+
+// V-1
+BOOST_FIXTURE_TEST_CASE(what_waits_for_a_place_when_its_link_breaks_stays_behind_what_was_sent, patient_client) {
+  add("before");
+  caf::typed_response_promise<wire<outcome_batch>> held;
+  const auto hold = [&](const operation_batch&) -> caf::result<wire<outcome_batch>> {
+    held = log->self->make_response_promise<caf::typed_response_promise<wire<outcome_batch>>>();
+    return held;
+  };
+  log->scripts = {hold, hold, [&](const operation_batch& other) -> caf::result<wire<outcome_batch>> {
+                    held.deliver(make_error(status{status_code::unavailable, "the batch did not arrive"}));
+                    return fine(other);
+                  }};
+  add("first");
+  add("second");
+  add("third");
+  caf::anon_send(shard, operate_atom_v, client_id{0}, link_number{0}, wire<operation_batch>{operation_batch{}});
+  advance(std::chrono::seconds{1});
+  check({"before", "first", "second", "third"});
+  BOOST_TEST(log->messages.back().sequences == (sequences{2, 3, 4}), boost::test_tools::per_element());
 }
 
 namespace {

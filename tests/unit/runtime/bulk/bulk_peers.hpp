@@ -23,6 +23,7 @@
 #include <vector>
 
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,12 +168,18 @@ class false_peer {
       for (const auto& behave : behaviours) {
         pollfd watched{listener_.get(), POLLIN, 0};
         if (::poll(&watched, 1, static_cast<int>(std::chrono::milliseconds{patience}.count())) <= 0) return;
-        plain_socket socket{troupe::accept_next(listener_.get())};
+        auto accepted = troupe::accept_next(listener_.get());
+        if (!accepted) return;
+        plain_socket socket{std::move(accepted)};
         behave(socket);
       }
     }};
   }
-  ~false_peer() { thread_.join(); }
+  /// Who has not come by now does not come.
+  ~false_peer() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
   false_peer(const false_peer&) = delete;
   false_peer& operator=(const false_peer&) = delete;
 

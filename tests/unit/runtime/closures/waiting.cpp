@@ -40,6 +40,11 @@ struct small_world : local_world {
 std::binary_semaphore gate{0};
 std::atomic<bool> passed{false};
 
+/// Keeps its thread until the test or another closure releases the gate.
+void wait_at_gate() {
+  if (!gate.try_acquire_for(patience)) throw deadline_exceeded_error{"nobody has released the gate"};
+}
+
 int fibonacci(int n) {
   if (n < 2) return n;
   const auto a = small_world::program->schedule<fibonacci>(n - 1);
@@ -70,7 +75,7 @@ BOOST_AUTO_TEST_CASE(join_and_done_in_a_closure_say_that_it_would_wait_for_itsel
 BOOST_AUTO_TEST_CASE(a_closure_may_schedule_another_one_while_an_error_is_pending_and_the_program_hears_of_it) {
   small_world world{2};
   const auto scheduling = world.coordinator.schedule(schedule_options{.worker = 0}, [] {
-    gate.acquire();
+    wait_at_gate();
     small_world::program->schedule([] { return 1; });
     return 2;
   });
@@ -107,27 +112,23 @@ BOOST_AUTO_TEST_CASE(a_closure_may_make_a_variable) {
 
 BOOST_AUTO_TEST_CASE(a_closure_that_waits_for_an_element_of_a_dataset_lets_others_run) {
   local_world world{{.workers = 1, .servers = 1}};
-  passed = false;
   const auto reading = world.coordinator.schedule([] {
     auto elements = from_generator([] {
                       return [n = 0]() mutable -> std::optional<int> {
-                        passed.wait(false);
+                        if (n == 0) wait_at_gate();
                         return ++n;
                       };
                     }).prefetch(1);
     return elements.iterate().next();
   });
-  world.coordinator.schedule([] {
-    passed = true;
-    passed.notify_all();
-  });
+  world.coordinator.schedule([] { gate.release(); });
   BOOST_TEST(reading.fetch(patience) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_method_that_waits_for_a_remote_value_lets_other_methods_run) {
   small_world world;
   const auto held = world.coordinator.schedule([] {
-    gate.acquire();
+    wait_at_gate();
     return 7;
   });
   auto server = rpc::server::create("caf", "localhost:0");

@@ -19,6 +19,8 @@
 #include <optional>
 #include <thread>
 
+#include <poll.h>
+
 using namespace troupe;
 using namespace std::chrono_literals;
 
@@ -135,6 +137,28 @@ BOOST_AUTO_TEST_CASE(what_connects_the_processes_can_be_chosen) {
   pair_of_processes chosen{{.start_limit = 20s, .transport = process_transport_choice::gloo}};
   BOOST_TEST((chosen.worker_group->connection().over == process_transport::tcp));
   BOOST_TEST(chosen.worker_group->connection().reason == "it was asked for");
+}
+
+BOOST_AUTO_TEST_CASE(a_process_may_start_before_its_chief) {
+  const port_reservation chief{"127.0.0.1"};
+  const port_reservation worker{"127.0.0.1"};
+  const cluster_spec cluster{
+      .chief = {{"127.0.0.1", chief.port()}}, .worker = {{"127.0.0.1", worker.port()}}, .ps = {}};
+  const process_group_options options{.start_limit = 10s};
+  // Not the chief, but it tells when the worker has knocked.
+  auto nobody = listen_on("127.0.0.1", chief.port());
+  process second;
+  auto early = std::async(std::launch::async, [&] {
+    process_group group{second.system, {cluster, {"worker", 0}}, options};
+    return group.size();
+  });
+  pollfd knocked{nobody.get(), POLLIN, 0};
+  BOOST_TEST_REQUIRE(::poll(&knocked, 1, 10'000) == 1);
+  nobody.reset();
+  process first;
+  const process_group group{first.system, {cluster, {"chief", 0}}, options};
+  BOOST_TEST(group.size() == 2);
+  BOOST_TEST(early.get() == 2);
 }
 
 BOOST_AUTO_TEST_CASE(a_chief_that_accepts_and_says_nothing_ends_the_start_within_its_limit) {

@@ -6,7 +6,10 @@
 #include <boost/test/unit_test.hpp>
 
 #include <deque>
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <sys/socket.h>
 
@@ -67,6 +70,19 @@ class full_listener {
   std::deque<descriptor> knocking_;
 };
 
+/// A connector for which every host has these addresses, in this order.
+tcp_connector connector_to(const std::vector<socket_address>& addresses, duration interval) {
+  const auto look_up = [addresses](const std::shared_ptr<bulk_event_loop>&, const std::string&, std::uint16_t,
+                                   const auto& found) { found(addresses, {}); };
+  return tcp_connector{{.attempt_interval = interval}, look_up};
+}
+
+/// Where nobody listens.
+socket_address address_that_refuses() {
+  const auto nobody = listen_on("127.0.0.1", 0);
+  return resolve("127.0.0.1", bound_port(nobody.get())).front();
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_listener_is_reached_by_its_address_and_by_its_name) {
@@ -88,6 +104,28 @@ BOOST_AUTO_TEST_CASE(a_port_where_nobody_listens_refuses_at_once_and_is_named) {
   BOOST_TEST(to_string(one.outcome().code()) == "unavailable");
   BOOST_TEST(one.outcome().render().find(to_string(where)) != std::string::npos, one.outcome().render());
   BOOST_TEST((one.took() < 5s));
+}
+
+BOOST_AUTO_TEST_CASE(a_host_of_several_addresses_is_reached_by_the_one_that_answers) {
+  const auto listener = listen_on("127.0.0.1", 0);
+  const auto answers = resolve("127.0.0.1", bound_port(listener.get())).front();
+  // An address that refuses makes way for the next one at once, not after an interval.
+  auto refused = connector_to({address_that_refuses(), address_that_refuses(), answers}, 30s);
+  const attempt one{refused, {"several.example", 1}, 20s};
+  BOOST_TEST(one.opened(), one.outcome().render());
+  // One that swallows what is sent to it, after an interval.
+  const full_listener off;
+  auto swallowed = connector_to({resolve("127.0.0.1", off.port()).front(), answers}, 100ms);
+  const attempt other{swallowed, {"several.example", 1}, 10s};
+  BOOST_TEST(other.opened(), other.outcome().render());
+  BOOST_TEST((other.took() < 5s));
+}
+
+BOOST_AUTO_TEST_CASE(a_host_of_which_every_address_refuses_is_given_up_at_once) {
+  auto refused = connector_to({address_that_refuses(), address_that_refuses()}, 30s);
+  const attempt one{refused, {"several.example", 1}, 20s};
+  BOOST_TEST(to_string(one.outcome().code()) == "unavailable");
+  BOOST_TEST(one.outcome().render().find("several.example") != std::string::npos, one.outcome().render());
 }
 
 BOOST_AUTO_TEST_CASE(a_host_without_an_address_is_named) {

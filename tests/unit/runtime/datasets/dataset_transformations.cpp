@@ -181,8 +181,12 @@ BOOST_AUTO_TEST_CASE(elements_of_different_shapes_or_dtypes_are_no_batch_and_bot
   const auto ragged = numbers(2).map([](int x) { return std::tuple{x, tensor::zeros(dtype::float32, {2 + x})}; });
   BOOST_CHECK_EXCEPTION(ragged.batch(2).iterate().next(), invalid_argument_error,
                         says("element 1[1] is float32 of shape (3,)", "element 0[1] is float32 of shape (2,)"));
-  const auto mixed = numbers(2).map([](int x) { return tensor::zeros(x == 0 ? dtype::int32 : dtype::int64, {1}); });
-  BOOST_CHECK_EXCEPTION(mixed.batch(2).iterate().next(), invalid_argument_error, says("int64", "int32"));
+  // Also dtypes of one size, whose bits could be taken for each other.
+  for (const auto other : {dtype::int64, dtype::float32}) {
+    const auto mixed = numbers(2).map([=](int x) { return tensor::zeros(x == 0 ? dtype::int32 : other, {1}); });
+    BOOST_CHECK_EXCEPTION(mixed.batch(2).iterate().next(), invalid_argument_error,
+                          says("element 1 is " + to_string(other), "element 0 is int32"));
+  }
   const auto lists = numbers(2).map([](int x) { return std::vector<int>(static_cast<std::size_t>(x) + 1); });
   BOOST_CHECK_EXCEPTION(lists.batch(2).iterate().next(), invalid_argument_error,
                         says("another length (2 instead of 1)", "element 0"));
