@@ -66,7 +66,11 @@ void membership_state::dial(member_entry& member) {
 }
 
 void membership_state::adopt(member_entry& member, const member_actor& handle) {
-  const auto failed = [this, &member](const status& why) { retry(member, why); };
+  const auto failed = [this, &member, process = handle.node()](const status& why) {
+    // Else the next dial would find the link that leads nowhere again.
+    if (why.code() == status_code::deadline_exceeded) self_->send(dialer_, hang_up_atom_v, process);
+    retry(member, why);
+  };
   const auto what = fmt::format("taking in {}", to_string(member.record.task));
   requests_.ask(
       handle, options_.dial_limit, what,

@@ -402,7 +402,13 @@ void variable_client::dial(const server_link& server) {
               dialled->handle = handle;
               enter(*dialled, link_state::ready);
             },
-            failed, server_atom_v);
+            [this, failed, process = member.node()](const status& why) {
+              // Nothing is under way: the link that CAF has found is dead, and the next dial would find it again.
+              if (session_ != 0 && why.code() == status_code::deadline_exceeded)
+                caf::anon_send(dialer_, hang_up_atom_v, process);
+              failed(why);
+            },
+            server_atom_v);
       },
       failed, dial_atom_v, server.record.address.host, server.record.address.port);
 }

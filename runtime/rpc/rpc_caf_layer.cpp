@@ -75,6 +75,7 @@ class caf_listener : public listener {
       : system_(*options.system),
         door_(system_.spawn(door, door_options{.methods = options.methods->describe(),
                                                .executors = options.executors,
+                                               .admitted = options.admitted,
                                                .bounds = options.bounds,
                                                .silence = options.silence,
                                                .tensors_where_dialled = options.tensors_where_dialled})) {

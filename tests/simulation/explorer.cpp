@@ -235,6 +235,7 @@ void course::go() {
 
 void course::check() {
   cluster.run_until_ready();
+  see_who_is_back();
   require(observations::here().overlaps == 0, "C-3: a closure ran on two live workers at once");
   require(observations::here().executing() == 0, "C-2: something executes after a join");
   require(epochs_never_decrease(cluster), "M-1: an epoch decreased");

@@ -1,8 +1,9 @@
 // Remote calls between clients and a server that are lost, cut off, silent, closed and back again; one course for each
 // seed, see explorer_seeds.hpp. Which of all messages comes next is drawn, too.
 //
-// What must hold: a call ends exactly once, never after its deadline (RPC-1); its method runs at most once, and exactly
-// once for a call that succeeds; whatever has ended leaves nothing behind (RPC-2, RPC-3).
+// What must hold: a call ends exactly once, never after its deadline, and soon when the server that ran it is lost
+// (RPC-1); its method runs at most once, and exactly once for a call that succeeds; whatever has ended leaves nothing
+// behind, so a method that only a cancellation ends is cancelled (RPC-2, RPC-3).
 #include "explorer_seeds.hpp"
 #include "rpc_world.hpp"
 
@@ -14,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,22 +30,30 @@ const std::vector<std::uint64_t> known_seeds{};
 constexpr std::uint64_t seeds_default = 500;
 
 constexpr duration limit_max = 10s;
+/// Of a method that only a cancellation ends, since its call has all the time.
+constexpr auto forever_milliseconds = 3'600'000;
 
 /// A client, and what lies between it and the server.
 struct guest {
-  explicit guest(simulated_world& in) : world(in) { client.emplace(world, at); }
+  explicit guest(simulated_world& in) : world(in) {
+    at->hung_up = [this] { end_stand_in(); };
+    client.emplace(world, at);
+  }
   ~guest() {
+    at->hung_up = nullptr;
     cut();
     client.reset();
   }
   guest(const guest&) = delete;
 
+  /// The server sees its end of the link closed.
+  void end_stand_in() { caf::anon_send_exit(with->stand_in, caf::exit_reason::kill); }
   /// The connection breaks, for both sides.
   void cut() {
     at->door = nullptr;
     if (!between) return;
     caf::anon_send_exit(between, caf::exit_reason::kill);
-    caf::anon_send_exit(with->stand_in, caf::exit_reason::kill);
+    end_stand_in();
     between = nullptr;
     with->unanswered.clear();
     *with = {};
@@ -70,6 +80,8 @@ struct made_call {
   int ends = 0;
   time_point ended_at{};
   bool may_be_cancelled = false;
+  /// When its client lost the server that was running it; `never` if it did not.
+  time_point lost_at = never;
 };
 
 class course : public drawing {
@@ -81,9 +93,12 @@ class course : public drawing {
   void act();
   void serve();
   void lose_server();
+  void cut(std::size_t which);
+  void end_what_runs_forever();
   void call_something();
   void cancel_something();
-  void disturb(guest& chosen);
+  void cancel(made_call& chosen);
+  void disturb(std::size_t which);
   void close_client(std::size_t which);
   void heal();
   void check();
@@ -93,7 +108,7 @@ class course : public drawing {
 
   /// First: what is open when a course fails ends with the rest.
   std::map<int, int> executions_;
-  int inside_ = 0;
+  std::set<int> inside_;
   std::vector<std::unique_ptr<made_call>> calls_;
   simulated_world world_;
   std::optional<simulated_server> server_;
@@ -102,9 +117,11 @@ class course : public drawing {
 
 int course::work(int number, int milliseconds) {
   const struct presence {
-    int& inside;
-    ~presence() { --inside; }
-  } here{++inside_};
+    std::set<int>& inside;
+    int number;
+    ~presence() { inside.erase(number); }
+  } here{inside_, number};
+  inside_.insert(number);
   ++executions_[number];
   sleep_for(milliseconds * 1ms);
   if (number % 7 == 0) throw out_of_range_error{"on purpose"};
@@ -126,31 +143,41 @@ void course::serve() {
 
 void course::lose_server() {
   if (!server_) return;
-  for (const auto& each : guests_) each->cut();
+  for (std::size_t i = 0; i < guests_.size(); ++i) cut(i);
   server_->begin_death();
   world_.run_some(draw(20));
   server_.reset();
+}
+
+void course::cut(std::size_t which) {
+  for (const auto& each : calls_)
+    if (each->guest == which && !each->what->ended() && inside_.contains(each->number))
+      each->lost_at = std::min(each->lost_at, world_.now());
+  guests_[which]->cut();
 }
 
 void course::call_something() {
   const auto number = static_cast<int>(calls_.size()) + 1;
   const auto which = static_cast<std::size_t>(draw(static_cast<int>(guests_.size())));
   auto& one = *calls_.emplace_back(std::make_unique<made_call>());
-  const auto limit = draw(4) == 0 ? draw(50) * 1ms : limit_max;
+  const auto runs_forever = draw(16) == 0;
+  const auto limit = runs_forever ? 2h : draw(4) == 0 ? draw(50) * 1ms : limit_max;
+  const auto takes = runs_forever ? forever_milliseconds : draw(4) == 0 ? 0 : draw(300);
   one.number = number;
   one.guest = which;
-  one.what = guests_[which]->client->begin("work", {number, draw(4) == 0 ? 0 : draw(300)}, limit).what;
+  one.what = guests_[which]->client->begin("work", {number, takes}, limit).what;
   one.what->on_end([this, &one] {
     ++one.ends;
     one.ended_at = world_.now();
   });
 }
 
-void course::disturb(guest& chosen) {
+void course::disturb(std::size_t which) {
+  auto& chosen = *guests_[which];
   switch (draw(7)) {
     case 0:
     case 1:
-      return chosen.cut();
+      return cut(which);
     case 2:
     case 3:
       if (server_) chosen.connect(server_->front);
@@ -177,11 +204,19 @@ void course::close_client(std::size_t which) {
 }
 
 void course::cancel_something() {
-  if (calls_.empty()) return;
-  auto& chosen = *one_of(calls_);
+  if (!calls_.empty()) cancel(*one_of(calls_));
+}
+
+void course::cancel(made_call& chosen) {
   if (chosen.what->ended()) return;
   chosen.may_be_cancelled = true;
   guests_[chosen.guest]->client->to_server->cancel(chosen.what);
+}
+
+void course::end_what_runs_forever() {
+  for (const auto& each : calls_)
+    if (each->what->deadline > world_.now() + limit_max) cancel(*each);
+  world_.advance(5s);
 }
 
 void course::act() {
@@ -191,7 +226,7 @@ void course::act() {
     case 1:
       return serve();
     case 2:
-      return disturb(*one_of(guests_));
+      return disturb(static_cast<std::size_t>(draw(static_cast<int>(guests_.size()))));
     case 3:
       return cancel_something();
     case 4:
@@ -223,6 +258,7 @@ void course::go() {
   const auto actions = 30 + draw(100);
   for (int i = 0; i < actions; ++i) act();
   draw(2) == 0 ? heal() : world_.advance(limit_max + 5s);
+  end_what_runs_forever();
   check();
 }
 
@@ -230,7 +266,7 @@ void course::go() {
 
 void course::check() {
   for (const auto& each : calls_) check(*each);
-  require(inside_ == 0, fmt::format("RPC-3: {} methods run although their calls have ended", inside_));
+  require(inside_.empty(), fmt::format("RPC-3: {} methods run although their calls have ended", inside_.size()));
   if (!server_) return;
   require(server_->admitted->calls() == 0, fmt::format("RPC-3: the server keeps {} calls", server_->admitted->calls()));
   require(server_->admitted->clients() == 0, "RPC-3: the server keeps clients without calls");
@@ -247,6 +283,9 @@ void course::check(const made_call& one) {
   require(one.ends == 1, fmt::format("RPC-1: {} ended {} times", name, one.ends));
   if (one.ends == 0) return;
   require(one.ended_at <= one.what->deadline, "RPC-1: " + name + " ended after its deadline");
+  // Its answer may have been under way.
+  require(one.lost_at == never || one.ended_at <= one.lost_at + silence_noticed_max,
+          "RPC-1: " + name + " went on after the server that ran it was lost");
   const auto executions = executions_.contains(one.number) ? executions_.at(one.number) : 0;
   require(executions <= 1, fmt::format("{} was executed {} times", name, executions));
   const auto& how = one.what->end_status();

@@ -4,6 +4,7 @@
 #include "explorer_seeds.hpp"
 #include "probe.hpp"
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,16 +29,21 @@ class cluster_course : public drawing {
   void fail_something();
   /// Everything runs again, and everybody reaches everybody.
   void heal_everything();
+  /// Workers that were silent and have been admitted again count as there.
+  void see_who_is_back();
 
  private:
   simulation_options options(std::uint64_t seed);
   void fail_worker(int index, int how);
   void fail_server();
+  void silence(int worker);
   void cut(const task_id& from, const task_id& to);
   void heal(const std::pair<task_id, task_id>& link);
 
   /// A chief or server, and who can't reach it.
   std::set<std::pair<task_id, task_id>> cuts_;
+  /// Since when workers are silent to the chief.
+  std::map<int, duration> silent_;
 };
 
 inline simulation_options cluster_course::options(std::uint64_t seed) {
@@ -52,6 +58,7 @@ inline simulation_options cluster_course::options(std::uint64_t seed) {
 }
 
 inline void cluster_course::fail_something() {
+  see_who_is_back();
   const auto index = draw(workers);
   const auto how = draw(rough ? 14 : 11);
   how < 11 ? fail_worker(index, how) : fail_server();
@@ -88,6 +95,8 @@ inline void cluster_course::fail_worker(int index, int how) {
     case 9:
       if (!runs) cluster.occupy(worker);
       return;
+    case 10:
+      return draw(2) == 0 ? cluster.silence_link(any_server(), worker) : silence(index);
   }
 }
 
@@ -95,7 +104,7 @@ inline void cluster_course::fail_server() {
   const auto server = any_server();
   const auto runs = cluster.running(server);
   const auto frozen = runs && cluster.frozen(server);
-  switch (draw(10)) {
+  switch (draw(11)) {
     case 0:
       if (runs) cluster.kill(server);
       return;
@@ -120,6 +129,24 @@ inline void cluster_course::fail_server() {
     case 9:
       if (!runs) cluster.occupy(server);
       return;
+    case 10:
+      return cluster.silence_link(chief, server);
+  }
+}
+
+inline void cluster_course::silence(int worker) {
+  silent_[worker] = cluster.now();
+  silence_worker(cluster, worker);
+}
+
+inline void cluster_course::see_who_is_back() {
+  constexpr auto admission = std::chrono::milliseconds{2};
+  for (const auto& [at, what] : cluster.occurrences()) {
+    if (what.kind != event_kind::member_joined || what.task.job != "worker" || at + admission > cluster.now()) continue;
+    const auto found = silent_.find(what.task.index);
+    if (found == silent_.end() || found->second >= at) continue;
+    end_silence(what.task.index);
+    silent_.erase(found);
   }
 }
 
@@ -142,6 +169,7 @@ inline void cluster_course::heal_everything() {
   cluster.advance(std::chrono::seconds{5});
   for (const auto& task : cluster.tasks())
     if (!cluster.running(task)) cluster.restart(task);
+  see_who_is_back();
 }
 
 inline void cluster_course::show_trace() const {

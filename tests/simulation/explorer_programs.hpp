@@ -6,6 +6,7 @@
 #include "explorer_lives.hpp"
 
 #include <troupe/runtime/checkpoint.hpp>
+#include <troupe/runtime/checkpoint_saving.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 #include <troupe/runtime/variables/checkpoint_file.hpp>
 
@@ -24,6 +25,56 @@ struct checkpoint_path {
   checkpoint_path() { std::filesystem::remove(text); }
   ~checkpoint_path() { std::filesystem::remove(text); }
   std::string text = (std::filesystem::temp_directory_path() / fmt::format("troupe-explorer-{}", ::getpid())).string();
+};
+
+/// A variable in a file.
+struct saved_variable_content {
+  tensor content;
+  /// All of the optimizer's, or none.
+  std::map<std::string, tensor> slots;
+  std::int64_t step = 0;
+
+  std::vector<counted_shard> of_shards(const std::string& name, const shard_list& shards) const {
+    std::vector<counted_shard> result;
+    for (const auto& shard : shards) {
+      auto& one = result.emplace_back(counted_shard{element_of(name, shard, content), {}, step});
+      for (const auto& [slot, whole] : slots) one.slots.emplace(slot, element_of(name, shard, whole));
+    }
+    return result;
+  }
+};
+
+inline saved_variable_content content_in(const safetensors_file& file, const std::string& name) {
+  saved_variable_content result{copy_of_tensor(file, name), {}, std::stoll(file.metadata().at(step_key(name)))};
+  const auto prefix = slot_name(name, "");
+  for (const auto& each : file.names(prefix))
+    result.slots.emplace(each.substr(prefix.size()), copy_of_tensor(file, each));
+  return result;
+}
+
+inline std::size_t slots_in(const safetensors_file& file) {
+  const auto names = file.names();
+  return static_cast<std::size_t>(
+      std::count_if(names.begin(), names.end(), [](const auto& each) { return contains(each, slot_name("", "")); }));
+}
+
+inline bool is_equal(const tensor& a, const tensor& b) {
+  const auto x = a.values<double>();
+  const auto y = b.values<double>();
+  return std::equal(x.begin(), x.end(), y.begin(), y.end());
+}
+
+inline bool is_equal(const saved_variable_content& a, const saved_variable_content& b) {
+  return a.step == b.step && is_equal(a.content, b.content) &&
+         std::equal(a.slots.begin(), a.slots.end(), b.slots.begin(), b.slots.end(),
+                    [](const auto& x, const auto& y) { return x.first == y.first && is_equal(x.second, y.second); });
+}
+
+/// A variable when a save began.
+struct variable_before_save {
+  std::shared_ptr<const shard_list> shards;
+  std::uint64_t of = 0;
+  int acknowledged = 0;
 };
 
 /// What a program of the chief does.
@@ -46,7 +97,7 @@ class chief_programs : public cluster_course {
  protected:
   void start(std::string what, std::function<void()> program);
   void make_variable();
-  void make(const std::string& name, int kind);
+  void make(const std::string& name, int layout);
   void remove_variable();
   void save();
   void save_now();
@@ -54,6 +105,8 @@ class chief_programs : public cluster_course {
   /// Whether it succeeded.
   bool restore_now();
   void require_saved_file();
+  void require_possible_save(const std::string& name, const variable_before_save& before,
+                             const saved_variable_content& saved);
   bool is_over(const std::string& name, std::uint64_t of) const;
   bool is_loss(const status& how) const;
 
@@ -63,7 +116,7 @@ class chief_programs : public cluster_course {
   std::vector<program> programs_;
   checkpoint_path path_;
   /// What the file holds; nothing: there is none.
-  std::optional<std::map<std::string, tensor>> saved_;
+  std::optional<std::map<std::string, saved_variable_content>> saved_;
   /// One save or restore at a time.
   bool checkpoint_is_open_ = false;
   int last_variable_ = 0;
@@ -89,15 +142,17 @@ inline void chief_programs::start(std::string what, std::function<void()> progra
 
 inline void chief_programs::make_variable() {
   const auto name = "variable " + std::to_string(++last_variable_);
-  start("making " + name, [this, name, kind = draw(3)] { make(name, kind); });
+  const std::vector<optimizer> optimizers{optimizer::with_momentum(1), optimizer::adagrad(1), optimizer::adam(1)};
+  if (draw(2) == 0) rules().emplace(name, one_of(optimizers));
+  start("making " + name, [this, name, layout = draw(3)] { make(name, layout); });
 }
 
-inline void chief_programs::make(const std::string& name, int kind) {
-  const auto zeros = [](const shape& extents) { return tensor::zeros(dtype::int64, extents); };
-  const auto made = kind == 0   ? strategy_.variable(name, zeros({}))
-                    : kind == 1 ? strategy_.variable(name, zeros({large}))
-                                : tensor_variable{strategy_.sharded(name, zeros({4}))};
-  lives()[life_of(made)].first.assign(made.shared_record()->shards()->size(), 0);
+inline void chief_programs::make(const std::string& name, int layout) {
+  const auto zeros = [](const shape& extents) { return tensor::zeros(dtype::float64, extents); };
+  const auto made = layout == 0   ? strategy_.variable(name, zeros({}))
+                    : layout == 1 ? strategy_.variable(name, zeros({large}))
+                                  : tensor_variable{strategy_.sharded(name, zeros({4}))};
+  begin_life(life_of(made), std::vector<counted_shard>(made.shared_record()->shards()->size()));
   variables_.emplace(name, made);
 }
 
@@ -119,14 +174,10 @@ inline void chief_programs::save() {
 }
 
 inline void chief_programs::save_now() {
-  struct content {
-    std::shared_ptr<const shard_list> shards;
-    std::uint64_t of = 0;
-    int acknowledged = 0;
-  };
-  std::map<std::string, content> began;
+  std::map<std::string, variable_before_save> began;
   for (const auto& [name, record] : strategy_.variables())
-    began.emplace(name, content{record->shards(), life_of(*record), lives()[life_of(*record)].acknowledged});
+    began.emplace(name,
+                  variable_before_save{record->shards(), life_of(*record), lives()[life_of(*record)].acknowledged});
   try {
     save_checkpoint(strategy_, path_.text, {}, {.progress = false});
   } catch (const error& failed) {
@@ -137,24 +188,41 @@ inline void chief_programs::save_now() {
   }
   const auto file = open_checkpoint(path_.text);
   saved_.emplace();
-  require(file.names().size() == began.size(), "a checkpoint has other variables than were there when it began");
-  for (const auto& [name, what] : began) {
-    const auto content = copy_of_tensor(file, name);
-    require_possible(name, *what.shards, content, what.of, what.acknowledged);
-    saved_->emplace(name, content);
+  require(file.names().size() == began.size() + slots_in(file),
+          "a checkpoint has other variables than were there when it began");
+  for (const auto& [name, before] : began) {
+    const auto& saved = saved_->emplace(name, content_in(file, name)).first->second;
+    require_possible_save(name, before, saved);
   }
+}
+
+/// Slots are saved whole or not at all: surely if all shards had them when the save began, surely not if none had.
+inline void chief_programs::require_possible_save(const std::string& name, const variable_before_save& before,
+                                                  const saved_variable_content& saved) {
+  auto& known = lives()[before.of];
+  if (known.after_additions.empty()) return;
+  const auto shards = saved.of_shards(name, *before.shards);
+  std::int64_t step = 0;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    seen_shard seen{.element = shards[i].element, .slots = {}, .step = {}};
+    if (!saved.slots.empty()) seen.slots = shards[i].slots;
+    const auto additions = additions_in(name, before.of, i, seen, before.acknowledged);
+    step = std::max(step, content_after(known, name, i, additions).step);
+  }
+  require(saved.step == step,
+          fmt::format("\"{}\" was saved with the step {} of shards whose last has {}", name, saved.step, step));
+  if (!rule_of(name)) return require(saved.slots.empty(), name + " has slots but no optimizer");
+  const auto had_slots = before.acknowledged > 0 || !content_after(known, name, 0, 0).slots.empty();
+  require(!had_slots || !saved.slots.empty(), "the slots of " + name + " were not saved");
+  require(had_slots || known.tried > 0 || saved.slots.empty(), name + " was saved with slots that it never had");
 }
 
 inline void chief_programs::require_saved_file() {
   if (!saved_) return require(!std::filesystem::exists(path_.text), "a save that failed left a file");
   const auto file = open_checkpoint(path_.text);
-  require(file.names().size() == saved_->size(), "a save that failed changed the file");
-  for (const auto& [name, content] : *saved_) {
-    const auto now = copy_of_tensor(file, name);
-    const auto here = now.values<std::int64_t>();
-    const auto before = content.values<std::int64_t>();
-    require(std::equal(here.begin(), here.end(), before.begin(), before.end()), "a save that failed changed " + name);
-  }
+  require(file.names().size() == saved_->size() + slots_in(file), "a save that failed changed the file");
+  for (const auto& [name, content] : *saved_)
+    require(is_equal(content_in(file, name), content), "a save that failed changed " + name);
 }
 
 inline void chief_programs::restore() {
@@ -189,8 +257,7 @@ inline bool chief_programs::restore_now() {
     require((life_of(*found->second) != of) == succeeded,
             "a restore that " + std::string{succeeded ? "succeeded left " : "failed changed "} + name);
     if (!succeeded) continue;
-    auto& first = lives()[life_of(*found->second)].first;
-    for (const auto& shard : *found->second->shards()) first.push_back(elements_of(shard, saved_->at(name)).front());
+    begin_life(life_of(*found->second), saved_->at(name).of_shards(name, *found->second->shards()));
   }
   return succeeded;
 }

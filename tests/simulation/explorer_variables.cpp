@@ -6,6 +6,7 @@
 //   - a restore is all or nothing: all variables begin a new life with what was saved, or none;
 //   - what is saved is what each variable held at some time while it was saved, and a save that fails leaves the file;
 //   - a closure that uses a variable which is gone is told so, and nobody else is;
+//   - optimizers' slots are of the same moment as their shard, saved whole or not at all, and restored as saved;
 //   - at the end the servers hold the shards of the variables that exist, and nothing else.
 #include "explorer_programs.hpp"
 
@@ -103,7 +104,10 @@ void course::add_from_chief() {
   const auto& chosen = std::next(variables_.begin(), draw(static_cast<int>(variables_.size())))->second;
   const auto of = life_of(chosen);
   ++lives()[of].tried;
-  auto group = cluster.start(chosen.plan_write(operation_kind::assign_add, ones(chosen.get_shape())), 60s);
+  const auto rule = rule_of(chosen.name());
+  const auto one = ones(chosen.get_shape());
+  auto group = cluster.start(
+      rule ? chosen.plan_apply_gradient(*rule, one) : chosen.plan_write(operation_kind::assign_add, one), 60s);
   group->done = [of, weak = std::weak_ptr{group}] {
     const auto ended = weak.lock();
     const auto all = std::all_of(ended->outcomes.begin(), ended->outcomes.end(),
@@ -182,8 +186,12 @@ void course::finish() {
     for (const auto& [name, _] : names)
       if (!saved_ || !saved_->contains(name)) strategy_.remove(name);
     if (saved_) require(restore_now(), "what was saved can't be restored");
-    for (const auto& [_, record] : strategy_.variables())
-      read_and_check(tensor_variable{record, cluster.chief_cluster().client()});
+    for (const auto& [_, record] : strategy_.variables()) {
+      const tensor_variable each{record, cluster.chief_cluster().client()};
+      read_and_check(each);
+      add_one(each);
+      read_and_check(each);
+    }
     // The next deletion takes along what could not be deleted.
     make("the last", 0);
     strategy_.remove("the last");
@@ -195,6 +203,7 @@ void course::finish() {
 }
 
 void course::check_ends() {
+  see_who_is_back();
   require(observations::here().overlaps == 0, "C-3: a closure ran on two live workers at once");
   require(observations::here().executing() == 0, "C-2: something executes after a join");
   require(epochs_never_decrease(cluster), "M-1: an epoch decreased");
@@ -232,6 +241,7 @@ void course::check_memory() {
 void explore(std::uint64_t seed, bool rough, bool is_alone) {
   observations::here() = {};
   lives().clear();
+  rules().clear();
   course one{seed, rough};
   try {
     one.go();

@@ -21,7 +21,7 @@ struct observations {
   /// Which workers run a number now.
   std::map<int, std::multiset<int>> running;
   /// Workers whose closures the chief may give to others although they could still run.
-  enum class absence { frozen, unreachable };
+  enum class absence { frozen, unreachable, silenced };
   std::set<std::pair<absence, int>> away;
   /// How often a closure began while another worker that is not away was running it (C-3).
   int overlaps = 0;
@@ -34,7 +34,8 @@ struct observations {
   }
 
   bool is_away(int worker) const {
-    return away.contains({absence::frozen, worker}) || away.contains({absence::unreachable, worker});
+    return away.contains({absence::frozen, worker}) || away.contains({absence::unreachable, worker}) ||
+           away.contains({absence::silenced, worker});
   }
 
   bool runs(int number) const {
@@ -130,6 +131,14 @@ inline void break_worker(simulation& cluster, int index) {
   cluster.advance(std::chrono::milliseconds{1});
   if (is_new) observations::here().away.erase(mark);
 }
+
+/// The link between the chief and the worker carries nothing any more. The chief notices after a while and gives the
+/// worker's closures to others; the worker hears of that when it is admitted again: see `end_silence`.
+inline void silence_worker(simulation& cluster, int index) {
+  observations::here().away.emplace(observations::absence::silenced, index);
+  cluster.silence_link(chief, worker_task(index));
+}
+inline void end_silence(int index) { observations::here().away.erase({observations::absence::silenced, index}); }
 
 /// A cluster whose members are all there.
 struct ready_cluster : simulation {

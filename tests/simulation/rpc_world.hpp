@@ -12,6 +12,7 @@
 #include <boost/test/unit_test.hpp>
 #include <caf/typed_response_promise.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ inline constexpr duration silence_noticed_max = silence.silence_max + 2 * silenc
 struct place {
   door_actor door;
   int dials = 0;
+  /// When its client ends the link.
+  std::function<void()> hung_up;
 };
 
 inline dialer_actor::behavior_type finder(dialer_actor::pointer, std::shared_ptr<place> at) {
@@ -41,7 +44,9 @@ inline dialer_actor::behavior_type finder(dialer_actor::pointer, std::shared_ptr
             if (at->door) return at->door;
             return make_error(status{status_code::unavailable, "nobody listens"});
           },
-          [](hang_up_atom, const caf::node_id&) {}};
+          [at](hang_up_atom, const caf::node_id&) {
+            if (at->hung_up) at->hung_up();
+          }};
 }
 
 /// What a test can do to the door and the client between which it stands.
@@ -131,9 +136,11 @@ class simulated_server {
     for (auto i = 0; i < threads; ++i)
       executors.push_back(
           world.spawn(executor, executor_options{.methods = methods, .admitted = admitted, .bounds = bounds}));
-    front = world.spawn(
-        door,
-        door_options{.methods = methods->describe(), .executors = executors, .bounds = bounds, .silence = silence});
+    front = world.spawn(door, door_options{.methods = methods->describe(),
+                                           .executors = executors,
+                                           .admitted = admitted,
+                                           .bounds = bounds,
+                                           .silence = silence});
   }
   ~simulated_server() { die(); }
   simulated_server(const simulated_server&) = delete;

@@ -167,6 +167,29 @@ BOOST_AUTO_TEST_CASE(operations_whose_link_carries_nothing_any_more_are_done_ove
   BOOST_TEST(cluster.present(worker_task(0)));
 }
 
+BOOST_AUTO_TEST_CASE(a_variable_that_is_first_used_over_a_link_that_carries_nothing_any_more_is_found) {  // V-1
+  ready_cluster cluster{{.seed = 9, .size = {.workers = 1, .servers = 1}}};
+  const auto before = cluster.make_variable<std::int64_t>("before", 0);
+  BOOST_TEST(cluster.fetch(schedule_additions(cluster, before, 1)) == 1);
+  const auto fresh = cluster.make_variable<std::int64_t>("fresh", 0);
+  cluster.silence_link(server_task(0), worker_task(0));
+  BOOST_TEST(cluster.fetch(schedule_additions(cluster, fresh, 10), 8s) == 10);
+  BOOST_TEST(cluster.read(fresh) == 10);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_reaches_a_server_whose_link_goes_silent_at_any_moment) {  // V-1
+  for (std::uint64_t passed = 0; passed < 120; passed += 3) {
+    ready_cluster cluster{{.seed = 9 + passed, .size = {.workers = 1, .servers = 1}}};
+    const auto counter = cluster.make_variable<std::int64_t>("counter", 0);
+    const auto additions = schedule_additions(cluster, counter, 10);
+    for (std::uint64_t i = 0; i < passed; ++i) cluster.step();
+    cluster.silence_link(server_task(0), worker_task(0));
+    BOOST_TEST_REQUIRE(cluster.run_until([&] { return ended(additions); }, 15s), passed << " steps");
+    BOOST_TEST(cluster.fetch(additions) == 10);
+    BOOST_TEST(cluster.read(counter) == 10);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(operations_wait_for_a_link_that_is_cut_until_their_limit) {  // V-1
   ready_cluster cluster{{.seed = 7, .size = {.workers = 1, .servers = 1}}};
   const auto counter = cluster.make_variable<std::int64_t>("counter", 0);

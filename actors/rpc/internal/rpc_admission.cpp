@@ -48,6 +48,21 @@ void admission::leave(std::uint64_t client) {
   if (--found->second == 0) calls_of_.erase(found);
 }
 
+void admission::open_session(std::uint64_t session) {
+  const std::scoped_lock lock{mutex_};
+  sessions_.insert(session);
+}
+
+void admission::close_session(std::uint64_t session) {
+  const std::scoped_lock lock{mutex_};
+  sessions_.erase(session);
+}
+
+bool admission::is_open(std::uint64_t session) const {
+  const std::scoped_lock lock{mutex_};
+  return sessions_.contains(session);
+}
+
 std::size_t admission::calls() const {
   const std::scoped_lock lock{mutex_};
   return calls_;

@@ -1,4 +1,5 @@
-// Counts what a server has accepted, so that neither all clients together nor one of them can exceed the limits.
+// What a server has accepted: it counts calls, so that neither all clients together nor one of them can exceed the
+// limits, and knows the sessions of clients, whose calls are taken only until their end.
 #pragma once
 
 #include <troupe/actors/rpc/rpc_limits.hpp>
@@ -8,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace troupe::rpc {
 
@@ -20,6 +22,12 @@ class admission {
   status enter(std::uint64_t client);
   void leave(std::uint64_t client);
 
+  /// Clients that come through the door: from the beginning of its session until its end each may call. What was still
+  /// under way then would run for nobody, some of it for ever.
+  void open_session(std::uint64_t session);
+  void close_session(std::uint64_t session);
+  bool is_open(std::uint64_t session) const;
+
   std::size_t calls() const;
   /// Clients with open calls.
   std::size_t clients() const;
@@ -29,6 +37,7 @@ class admission {
   mutable std::mutex mutex_;
   std::size_t calls_ = 0;
   std::unordered_map<std::uint64_t, std::size_t> calls_of_;
+  std::unordered_set<std::uint64_t> sessions_;
 };
 
 }  // namespace troupe::rpc

@@ -108,6 +108,8 @@ void connection_state::admit(const door_actor& door) {
       },
       [this](const status& why) {
         self_->demonitor(door_.address());
+        // Else the next dial would find the link that leads nowhere again.
+        if (why.code() == status_code::deadline_exceeded) self_->send(options_.dialer, hang_up_atom_v, door_.node());
         failed(why);
       },
       admit_atom_v, connection_actor{self_}, options_.inbox, wire<client_hello>{{.name = options_.name}});

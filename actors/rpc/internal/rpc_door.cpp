@@ -40,6 +40,7 @@ door_actor::behavior_type door_state::make_behavior(door_options options) {
         if (const auto problem = check(*hello); !problem.ok()) return make_error(problem);
         const auto session = ++last_session_;
         sessions_.emplace(session, guest{client, hello->name});
+        options_.admitted->open_session(session);
         self_->send(detector_, watch_atom_v, session, caf::actor_cast<pingable_actor>(client));
         server_welcome welcome{.session = session,
                                .methods = options_.methods,
@@ -80,6 +81,8 @@ void door_state::end_sessions_of(const connection_actor& client) {
 
 void door_state::end_session(std::uint64_t which) {
   if (sessions_.erase(which) == 0) return;
+  // First: what an executor takes before it hears of the end is cancelled then.
+  options_.admitted->close_session(which);
   for (const auto& executor : options_.executors) self_->send(executor, dismiss_atom_v, which);
 }
 

@@ -8,12 +8,14 @@
 #pragma once
 
 #include <troupe/actors/membership/failure_detector.hpp>
+#include <troupe/actors/rpc/internal/rpc_admission.hpp>
 #include <troupe/actors/rpc/rpc_messages.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,8 @@ namespace troupe::rpc {
 struct door_options {
   std::vector<method_description> methods;
   std::vector<executor_actor> executors;
+  /// The executors'.
+  std::shared_ptr<admission> admitted;
   limits bounds;
   liveness silence;
   /// See server_welcome.

@@ -12,6 +12,7 @@ namespace troupe::rpc {
 namespace {
 
 const status client_gone{status_code::cancelled, "the client that made this call is gone"};
+const status session_over{status_code::unavailable, "the server has ended this client's session"};
 const status client_cancelled{status_code::cancelled, "the client does not want the result any more"};
 
 status too_late(const call_order& order) {
@@ -93,6 +94,10 @@ executor_state::~executor_state() {
 // --- taking calls ---------------------------------------------------------------------------------------------------
 
 void executor_state::take_orders(std::uint64_t session, const reply_sink& sink, call_orders orders) {
+  if (!options_.admitted->is_open(session)) {
+    for (const auto& order : orders.calls) replies_.add(session, sink, {order.id, session_over, {}});
+    return;
+  }
   for (auto& order : orders.calls) {
     auto arrived = std::make_shared<incoming_call>();
     arrived->client = session;

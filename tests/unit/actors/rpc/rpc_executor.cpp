@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t session = 5;
 
-executor_options options_with(std::vector<std::int32_t>& started) {
+executor_options options_with(std::vector<std::int32_t>& started, std::shared_ptr<admission> admitted) {
   auto methods = std::make_shared<method_table>();
   methods->add(make_method("note",
                            [&started](std::int32_t number, const tensor&) {
@@ -26,11 +26,12 @@ executor_options options_with(std::vector<std::int32_t>& started) {
                              return number;
                            }),
                10);
-  return {.methods = std::move(methods), .admitted = std::make_shared<admission>(limits{})};
+  return {.methods = std::move(methods), .admitted = std::move(admitted)};
 }
 
 /// An executor, and what a client hears of its calls: "ok", or why not.
 struct executor_room : simulated_world {
+  executor_room() { admitted->open_session(session); }
   void call(std::uint64_t id, tensor content) {
     const auto alone = has_attachments(datum{content}) ? id : 0;
     call_orders orders;
@@ -57,7 +58,8 @@ struct executor_room : simulated_world {
       for (const auto& each : message->replies) replies[each.id] = each.ended.ok() ? "ok" : each.ended.render();
     }};
   });
-  executor_actor handle = spawn(executor, options_with(started));
+  std::shared_ptr<admission> admitted = std::make_shared<admission>(limits{});
+  executor_actor handle = spawn(executor, options_with(started, admitted));
 };
 
 bool says(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -91,6 +93,14 @@ BOOST_FIXTURE_TEST_CASE(late_calls_of_a_client_that_is_gone_are_never_run, execu
   run();
   complete(0);
   complete(1);
+  BOOST_TEST(started.empty());
+}
+
+// RPC-3: they were under way when the server gave their client up, and some have no deadline.
+BOOST_FIXTURE_TEST_CASE(calls_that_come_after_the_end_of_their_session_are_refused, executor_room) {
+  admitted->close_session(session);
+  call(1, tensor::of({1.0f}));
+  BOOST_TEST(says(replies[1], "unavailable"), replies[1]);
   BOOST_TEST(started.empty());
 }
 
