@@ -19,8 +19,8 @@ using clock = std::chrono::steady_clock;
 
 constexpr auto patience = 60s;
 constexpr int additions_per_round = 200;
-/// Beside messages, not in them. How many of its blocks a process keeps for the next depends on how many were ever in use
-/// at the same time, so a few more must not look like growth.
+/// Beside messages, not in them. How many of its blocks a process keeps for the next depends on how many were ever in
+/// use at the same time, so a few more must not look like growth.
 constexpr std::int64_t large_elements = 1 << 15;
 
 void add_one(const variable<std::int64_t>& counter) { counter.assign_add(1); }
