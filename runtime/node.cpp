@@ -42,7 +42,7 @@ identity make_identity(const task_id& task) {
 }
 
 std::string listen_address(const std::string& host) {
-  guard_basp_headers();
+  guard_basp();
   std::array<unsigned char, sizeof(in6_addr)> ignored{};
   const auto is_address = ::inet_pton(AF_INET, host.c_str(), ignored.data()) == 1 ||
                           ::inet_pton(AF_INET6, host.c_str(), ignored.data()) == 1;

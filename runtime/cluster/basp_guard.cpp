@@ -1,7 +1,9 @@
 #include <troupe/runtime/cluster/basp_guard.hpp>
 
 #include <caf/io/basp/header.hpp>
+#include <caf/io/basp/routing_table.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
 #include <dlfcn.h>
@@ -26,12 +28,31 @@ bool valid(const header& checked) {
          checked.payload_len <= (is_handshake(checked) ? handshake_bytes_max : message_bytes_max);
 }
 
+/// @return the process to which this was the last connection, if it was
+node_id routing_table::erase_direct(const connection_handle& closed) {
+  const std::scoped_lock lock{mtx_};
+  const auto connection = direct_by_hdl_.extract(closed);
+  if (!connection) return {};
+  const auto& process = connection.mapped();
+  const auto used = direct_by_nid_.find(process);
+  if (used == direct_by_nid_.end()) return process;
+  if (used->second != closed) return {};
+  const auto other = std::find_if(direct_by_hdl_.begin(), direct_by_hdl_.end(),
+                                  [&](const auto& each) { return each.second == process; });
+  if (other == direct_by_hdl_.end()) {
+    direct_by_nid_.erase(used);
+    return process;
+  }
+  used->second = other->first;
+  return {};
+}
+
 }  // namespace caf::io::basp
 
 namespace troupe {
 
-void guard_basp_headers() noexcept {
-  // The definition above is what counts.
+void guard_basp() noexcept {
+  // The definitions above are what counts.
 }
 
 }  // namespace troupe

@@ -23,20 +23,10 @@ constexpr std::size_t causes_bytes_max = 1400;
 // Smaller ones are copied to where their elements are aligned.
 constexpr std::size_t taken_bytes_min = 1024;
 
-void check_depth(int depth) {
-  if (depth > nesting_max)
-    throw invalid_argument_error{
-        fmt::format("lists and records are nested more than {} deep; make the data flatter, or send a tensor or a text",
-                    nesting_max)};
-}
-
 // --- writing --------------------------------------------------------------------------------------------------------
-
-void write(const datum& data, v1::Datum& message, int depth);
 
 struct datum_writer {
   v1::Datum& message;
-  int depth;
 
   void operator()(datum::nothing) const { message.clear_kind(); }
   void operator()(bool x) const { message.set_bool_value(x); }
@@ -59,13 +49,11 @@ struct datum_writer {
     to.set_content(bytes.data(), bytes.size());
   }
   void operator()(const datum::list& x) const {
-    check_depth(depth);
     auto& items = *message.mutable_list()->mutable_items();
     items.Reserve(static_cast<int>(x.size()));
-    for (const auto& each : x) write(each, *items.Add(), depth + 1);
+    for (const auto& each : x) write_datum(each, *items.Add());
   }
   void operator()(const datum::record& x) const {
-    check_depth(depth);
     auto& fields = *message.mutable_record()->mutable_fields();
     fields.Reserve(static_cast<int>(x.size()));
     for (const auto& each : x) {
@@ -74,14 +62,10 @@ struct datum_writer {
             fmt::format("the name of a field, \"{}\", is no UTF-8; expected a text", as_utf8(each.name))};
       auto& to = *fields.Add();
       to.set_name(each.name);
-      write(each.content, *to.mutable_content(), depth + 1);
+      write_datum(each.content, *to.mutable_content());
     }
   }
 };
-
-void write(const datum& data, v1::Datum& message, int depth) {
-  std::visit(datum_writer{message, depth}, data.content());
-}
 
 // --- reading --------------------------------------------------------------------------------------------------------
 
@@ -108,51 +92,19 @@ tensor read_tensor(v1::Tensor& message) {
   return tensor::from_buffer(type, extents, take_content(*message.mutable_content()));
 }
 
-datum read(v1::Datum& message, int depth);
-
-datum read_list(v1::List& message, int depth) {
-  check_depth(depth);
+datum read_list(v1::List& message) {
   datum::list items;
   items.reserve(static_cast<std::size_t>(message.items_size()));
-  for (auto& each : *message.mutable_items()) items.push_back(read(each, depth + 1));
+  for (auto& each : *message.mutable_items()) items.push_back(read_datum(each));
   return datum::of(std::move(items));
 }
 
-datum read_record(v1::Record& message, int depth) {
-  check_depth(depth);
+datum read_record(v1::Record& message) {
   datum::record fields;
   fields.reserve(static_cast<std::size_t>(message.fields_size()));
   for (auto& each : *message.mutable_fields())
-    fields.push_back({std::move(*each.mutable_name()), read(*each.mutable_content(), depth + 1)});
+    fields.push_back({std::move(*each.mutable_name()), read_datum(*each.mutable_content())});
   return datum::of(std::move(fields));
-}
-
-datum read(v1::Datum& message, int depth) {
-  switch (message.kind_case()) {
-    case v1::Datum::kBoolValue:
-      return datum::of(message.bool_value());
-    case v1::Datum::kIntValue:
-      return datum::of(std::int64_t{message.int_value()});
-    case v1::Datum::kUintValue:
-      return datum::of(std::uint64_t{message.uint_value()});
-    case v1::Datum::kFloatValue:
-      return datum::of(message.float_value());
-    case v1::Datum::kDoubleValue:
-      return datum::of(message.double_value());
-    case v1::Datum::kText:
-      return datum::of(std::move(*message.mutable_text()));
-    case v1::Datum::kOctets:
-      return datum::of(std::move(*message.mutable_octets()));
-    case v1::Datum::kTensor:
-      return datum::of(read_tensor(*message.mutable_tensor()));
-    case v1::Datum::kList:
-      return read_list(*message.mutable_list(), depth);
-    case v1::Datum::kRecord:
-      return read_record(*message.mutable_record(), depth);
-    case v1::Datum::KIND_NOT_SET:
-      break;
-  }
-  return {};
 }
 
 // --- errors ---------------------------------------------------------------------------------------------------------
@@ -188,9 +140,35 @@ status chained(status_code code, std::string message, const v1::Causes& causes) 
 
 }  // namespace
 
-void write_datum(const datum& data, v1::Datum& message) { write(data, message, 1); }
+void write_datum(const datum& data, v1::Datum& message) { std::visit(datum_writer{message}, data.content()); }
 
-datum read_datum(v1::Datum& message) { return read(message, 1); }
+datum read_datum(v1::Datum& message) {
+  switch (message.kind_case()) {
+    case v1::Datum::kBoolValue:
+      return datum::of(message.bool_value());
+    case v1::Datum::kIntValue:
+      return datum::of(std::int64_t{message.int_value()});
+    case v1::Datum::kUintValue:
+      return datum::of(std::uint64_t{message.uint_value()});
+    case v1::Datum::kFloatValue:
+      return datum::of(message.float_value());
+    case v1::Datum::kDoubleValue:
+      return datum::of(message.double_value());
+    case v1::Datum::kText:
+      return datum::of(std::move(*message.mutable_text()));
+    case v1::Datum::kOctets:
+      return datum::of(std::move(*message.mutable_octets()));
+    case v1::Datum::kTensor:
+      return datum::of(read_tensor(*message.mutable_tensor()));
+    case v1::Datum::kList:
+      return read_list(*message.mutable_list());
+    case v1::Datum::kRecord:
+      return read_record(*message.mutable_record());
+    case v1::Datum::KIND_NOT_SET:
+      break;
+  }
+  return {};
+}
 
 ::grpc::Status write_status(const status& ended) {
   if (ended.ok()) return ::grpc::Status::OK;

@@ -19,10 +19,6 @@
 
 namespace troupe::rpc {
 
-/// Lists and records inside each other. Protobuf reads a hundred messages inside each other, in any language, and a
-/// field of a record takes three.
-inline constexpr int nesting_max = 32;
-
 /// A limit in bytes as far as gRPC can keep it: no message has more than 2 GiB.
 constexpr std::size_t message_bytes(std::size_t limit) { return std::min(limit, std::size_t{0x7fffffff}); }
 /// A time for gRPC's settings as far as it can keep it: from 1 ms to 24 days.
@@ -30,7 +26,7 @@ constexpr int grpc_milliseconds(duration time) {
   return static_cast<int>(std::clamp<std::int64_t>(in_milliseconds(time), 1, 0x7fffffff));
 }
 
-/// @throws invalid_argument_error for what rpc.proto has no form for: data nested too deep, a field's name that is no
+/// @throws invalid_argument_error for what rpc.proto has no form for: a field's name that is no
 /// UTF-8
 void write_datum(const datum& data, v1::Datum& message);
 /// Takes the contents of large tensors and texts out of the message. @throws invalid_argument_error

@@ -1,6 +1,7 @@
 #include <troupe/actors/functions/build_id.hpp>
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/actors/values/wire.hpp>
+#include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/simulation/simulated_node.hpp>
 
 #include <caf/exit_reason.hpp>
@@ -14,6 +15,7 @@
 namespace troupe {
 
 simulated_node::config::config() {
+  guard_basp();
   add_troupe_types(*this);
   load<caf::io::middleman>();
   set("scheduler.policy", caf::atom("testing"));

@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_SUITE(explorer_variables_suite)
 namespace {
 
 /// Seeds that once failed.
-const std::vector<std::uint64_t> known_seeds{1, 5, 21};
+const std::vector<std::uint64_t> known_seeds{1, 5, 21, 1943};
 constexpr std::uint64_t seeds_default = 150;
 
 /// A closure, and which life of a variable it uses.

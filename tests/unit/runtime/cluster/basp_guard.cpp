@@ -1,0 +1,71 @@
+// Which of several connections to a process CAF's middleman uses, and when it takes the process for unreachable;
+// basp_guard.hpp.
+#include <troupe/runtime/cluster/basp_guard.hpp>
+
+#include <boost/test/unit_test.hpp>
+#include <caf/io/basp/routing_table.hpp>
+#include <caf/node_id.hpp>
+
+using namespace troupe;
+
+BOOST_AUTO_TEST_SUITE(basp_guard_suite)
+
+namespace {
+
+caf::io::connection_handle connection(int number) { return caf::io::connection_handle::from_int(number); }
+
+caf::node_id process(std::uint32_t number) {
+  return caf::make_node_id(number, caf::node_id::default_data::host_id_type{});
+}
+
+constexpr auto connections = 8;
+
+/// Knows one process by several connections, of which the first is in use.
+struct world {
+  world() {
+    guard_basp();
+    table.add_direct(connection(1), process(1));
+    for (auto i = 2; i <= connections; ++i) table.add_alternative(connection(i), process(1));
+  }
+
+  bool uses(int number) const {
+    const auto used = table.lookup_direct(process(1));
+    return used && *used == connection(number);
+  }
+
+  caf::io::basp::routing_table table{nullptr};
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_connection_in_use_stays_in_use_when_another_one_to_the_process_closes, world) {
+  for (auto i = 2; i <= connections; ++i) {
+    BOOST_TEST(!table.erase_direct(connection(i)));
+    BOOST_TEST(uses(1), "connection " << i << " has closed");
+  }
+  BOOST_TEST((table.erase_direct(connection(1)) == process(1)));
+  BOOST_TEST(!table.lookup_direct(process(1)));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_connection_that_the_other_side_has_chosen_stays_in_use, world) {
+  table.select_alternative(connection(5), process(1));
+  for (const auto closed : {1, 8, 2, 4, 7, 3, 6}) {
+    BOOST_TEST(!table.erase_direct(connection(closed)));
+    BOOST_TEST(uses(5), "connection " << closed << " has closed");
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_process_is_reached_over_what_is_left_and_is_gone_with_its_last_connection, world) {
+  table.add_direct(connection(9), process(2));
+  for (auto i = 1; i < connections; ++i) {
+    BOOST_TEST(!table.erase_direct(connection(i)));
+    const auto used = table.lookup_direct(process(1));
+    BOOST_TEST_REQUIRE(static_cast<bool>(used));
+    BOOST_TEST((table.lookup_direct(*used) == process(1)));
+  }
+  BOOST_TEST((table.erase_direct(connection(connections)) == process(1)));
+  BOOST_TEST(!table.erase_direct(connection(connections)));
+  BOOST_TEST((table.lookup_direct(process(2)) == connection(9)));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
