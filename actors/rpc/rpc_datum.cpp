@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace troupe::rpc {
@@ -87,12 +88,33 @@ datum::datum(const char* text) : content_(std::string{text}) {}
 datum datum::of(storage content) {
   datum result;
   result.content_ = std::move(content);
+  result.measure_depth();
   return result;
 }
 
 void datum::save(output_archive& archive) const { archive(content_); }
 
-void datum::load(input_archive& archive) { archive(content_); }
+void datum::load(input_archive& archive) {
+  archive(content_);
+  measure_depth();
+}
+
+void datum::measure_depth() {
+  const auto inside = [](const auto& parts, auto depth_of) {
+    auto deepest = std::uint8_t{0};
+    for (const auto& part : parts) deepest = std::max(deepest, depth_of(part));
+    if (deepest == nesting_max)
+      throw invalid_argument_error{fmt::format(
+          "lists and records are nested more than {} deep; make the data flatter, or send a tensor or a text",
+          nesting_max)};
+    return static_cast<std::uint8_t>(deepest + 1);
+  };
+  depth_ = 0;
+  if (const auto* const parts = get_if<list>())
+    depth_ = inside(*parts, [](const datum& part) { return part.depth_; });
+  else if (const auto* const fields = get_if<record>())
+    depth_ = inside(*fields, [](const field& part) { return part.content.depth_; });
+}
 
 std::string datum::describe() const {
   return std::visit(overloaded{

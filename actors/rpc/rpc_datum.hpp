@@ -6,7 +6,8 @@
 // program's own types are taken apart into data and put together again by `representation` (rpc_representation.hpp).
 //
 // RD-1 Numbers arrive bit for bit, infinities and NaN included. RD-2 Tensors share their buffers; nothing is copied
-// inside a process.
+// inside a process. RD-3 Data are nested at most `datum::nesting_max` deep, wherever they come from: whoever walks over
+// them may do so on the stack of a fiber.
 #pragma once
 
 #include <troupe/actors/values/codec.hpp>
@@ -39,6 +40,11 @@ concept representable = requires(const T& object, const datum& data) {
 /// A tree of data. Copying shares tensors and copies everything else.
 class datum {
  public:
+  /// Lists and records inside each other. Both layers carry as many: Protobuf reads a hundred messages inside each
+  /// other, in any language, and a field of a record takes three; the codec takes `nesting_depth_max` levels, and a
+  /// field takes up to four.
+  static constexpr std::uint8_t nesting_max = 16;
+
   struct nothing {
     bool operator==(const nothing&) const = default;
   };
@@ -62,7 +68,7 @@ class datum {
       : datum(representation<T>::pack(object)) {}
   datum(const char* text);
 
-  /// Exactly this alternative, without any conversion.
+  /// Exactly this alternative, without any conversion. @throws invalid_argument_error beyond `nesting_max`
   static datum of(storage content);
 
   const storage& content() const noexcept { return content_; }
@@ -93,7 +99,12 @@ class datum {
   void load(input_archive& archive);
 
  private:
+  /// @throws invalid_argument_error beyond `nesting_max`
+  void measure_depth();
+
   storage content_;
+  /// How many lists and records are inside each other here.
+  std::uint8_t depth_ = 0;
 };
 
 /// Numbers and tensors are compared bit for bit.
