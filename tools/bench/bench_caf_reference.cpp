@@ -10,9 +10,11 @@
 #include <caf/stateful_actor.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 namespace troupe::tools {
 
@@ -35,28 +37,30 @@ struct driver_state {
 void request_next(caf::stateful_actor<driver_state>* self) {
   auto& state = self->state;
   const auto& server = state.servers[static_cast<std::size_t>(state.sent) % state.servers.size()];
-  self->request(server, caf::infinite, state.sent++).then([self](std::int64_t) {
-    auto& now = self->state;
-    if (++now.answered == now.count)
-      self->send(now.report, caf::ok_atom_v);
-    else if (now.sent < now.count)
-      request_next(self);
-  });
+  self->send(server, state.sent++);
 }
 
-/// Makes `count` requests for each number that it gets, and reports when all are answered.
+/// Makes so many requests, and reports when all are answered. Requests are plain messages, and so are their answers:
+/// what matches one with the other costs CAF more than they do.
 caf::behavior driver(caf::stateful_actor<driver_state>* self, const std::vector<caf::actor>& servers,
                      std::int64_t window, const caf::actor& report) {
   self->state.window = window;
   self->state.servers = servers;
   self->state.report = report;
-  return {[self](std::int64_t count) {
-    auto& state = self->state;
-    state.count = count;
-    state.sent = state.answered = 0;
-    const auto open = std::min(count, state.window * static_cast<std::int64_t>(state.servers.size()));
-    for (std::int64_t i = 0; i < open; ++i) request_next(self);
-  }};
+  return {[self](caf::put_atom, std::int64_t count) {
+            auto& state = self->state;
+            state.count = count;
+            state.sent = state.answered = 0;
+            const auto open = std::min(count, state.window * static_cast<std::int64_t>(state.servers.size()));
+            for (std::int64_t i = 0; i < open; ++i) request_next(self);
+          },
+          [self](std::int64_t) {
+            auto& state = self->state;
+            if (++state.answered == state.count)
+              self->send(state.report, caf::ok_atom_v);
+            else if (state.sent < state.count)
+              request_next(self);
+          }};
 }
 
 std::uint16_t port_of(const std::string& line) {
@@ -99,6 +103,10 @@ caf::behavior caf_relay(caf::event_based_actor* self, caf::actor server) {
   }};
 }
 
+caf_stealing_system::config::config() {
+  set("scheduler.max-threads", std::size_t{std::max(1U, std::thread::hardware_concurrency())});
+}
+
 caf_reference_process::caf_reference_process(caf::actor_system& system, std::uint16_t upstream_port)
     : child_(another_self(arguments_for(upstream_port))),
       port_(port_of(first_line(child_, start_limit))),
@@ -127,7 +135,7 @@ double pipelined_requests(caf::actor_system& system, const std::vector<caf::acto
   caf::scoped_actor self{system};
   const auto requester = self->spawn(driver, servers, window, caf::actor_cast<caf::actor>(self));
   const auto rate = items_per_second(slice, round, [&] {
-    self->send(requester, round);
+    self->send(requester, caf::put_atom_v, round);
     self->receive([](caf::ok_atom) {});
   });
   self->send_exit(requester, caf::exit_reason::user_shutdown);

@@ -25,12 +25,12 @@ measurement reading_and_adding(cluster& cluster) {
 }
 
 std::vector<figure> in_process(const measuring_plan& plan, cluster& cluster) {
-  auto& system = cluster.system();
-  const auto echo = system.spawn(caf_echo);
+  caf_stealing_system reference;
+  const auto echo = (*reference).spawn(caf_echo);
   std::vector<caf::actor> relays;
-  for (int i = 0; i < cluster.worker_count(); ++i) relays.push_back(system.spawn(caf_relay, echo));
+  for (int i = 0; i < cluster.worker_count(); ++i) relays.push_back((*reference).spawn(caf_relay, echo));
   auto row = compare(plan, {"1/s"}, reading_and_adding(cluster), reference_name,
-                     [&](std::chrono::nanoseconds slice) { return pipelined_requests(system, relays, slice); });
+                     [&](std::chrono::nanoseconds slice) { return pipelined_requests(*reference, relays, slice); });
   for (const auto& relay : relays) caf::anon_send_exit(relay, caf::exit_reason::user_shutdown);
   caf::anon_send_exit(echo, caf::exit_reason::user_shutdown);
   return {row};
