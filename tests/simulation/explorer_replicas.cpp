@@ -100,7 +100,7 @@ std::vector<int> lock_steps::merge_all(planned_step& step, int place, const std:
   const auto sums = sum_for_each(numbers);
   if (!step.nests[static_cast<std::size_t>(place)]) return sums;
   return world_.nested([sum = sums.front()](lock_step&, int replica) {
-    sleep_for(replica * 1ms);
+    sleep_for(replica * 1ms);  // of the fiber, in virtual time
     return sum;
   });
 }

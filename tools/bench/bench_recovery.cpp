@@ -7,6 +7,7 @@
 
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/device/base/error.hpp>
+#include <troupe/runtime/launch/launcher.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -184,7 +185,8 @@ bench_case with_restarts(std::string name, std::string summary, std::chrono::mil
 }  // namespace
 
 std::vector<bench_case> recovery_cases() {
-  return {with_restarts("kill", "p99 from the kill of a worker until its closures run elsewhere", 0ms, elsewhere),
+  return {with_restarts("kill", "p99 from the kill of a worker until its closures run elsewhere",
+                        launcher_options{}.restart_delay, elsewhere),
           with_restarts("kill-half-way", "200 closures of 20 ms on 2 workers, one killed half way: what the rest takes",
                         long_after, half_way),
           with_restarts("back-again", "p99 from the start of a killed worker's code until it runs closures", 0ms,
