@@ -247,6 +247,29 @@ BOOST_FIXTURE_TEST_CASE(a_client_whose_welcome_is_lost_takes_one_place_only, one
   world.advance(10s);
   BOOST_TEST(ended_with(waiting, status_code::ok));
 }
+
+BOOST_FIXTURE_TEST_CASE(a_client_whose_admission_is_not_answered_hangs_up_and_comes_in_over_the_next_link, one_server) {
+  serve();
+  // Each dial finds a link that carries nothing any more, until the client hangs up.
+  at->door = world.spawn([](door_actor::pointer self) -> door_actor::behavior_type {
+    using welcome = caf::typed_response_promise<std::vector<executor_actor>, wire<server_welcome>>;
+    return {[](alive_atom, std::uint64_t number) { return number; },
+            [](suspect_atom, std::uint64_t, const wire<status>&) {},
+            [self, open = std::make_shared<std::vector<welcome>>()](
+                admit_atom, const connection_actor&, const reply_sink&,
+                const wire<client_hello>&) -> caf::result<std::vector<executor_actor>, wire<server_welcome>> {
+              return open->emplace_back(self->make_response_promise<welcome>());
+            },
+            [](dismiss_atom, std::uint64_t) {}};
+  });
+  at->hung_up = [this] { at->door = server->front; };
+  simulated_client client{world, at};
+  const auto waiting = client.start("add", {1, 2});
+  world.advance(5s);
+  BOOST_TEST(ended_with(waiting, status_code::ok));
+  BOOST_TEST(at->dials == 2);
+}
+
 // --- the whole way: every order of ends ------------------------------------------------------------------------------
 
 void happens(one_of_each& all, const watched_call& what, ending how) {

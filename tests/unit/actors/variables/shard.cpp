@@ -151,15 +151,37 @@ BOOST_FIXTURE_TEST_CASE(what_comes_over_an_old_link_is_refused_without_a_fetch, 
   BOOST_TEST(transport->fetches.empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_that_comes_again_is_answered_and_not_applied_again, server_room) {
-  operate(1, 1, batch_of(late(1, operation_kind::assign, 1.0f)));
-  complete(0);
-  for (link_number link = 2; link <= 4; ++link) {
-    const auto again = operate(1, link, batch_of(twice(2), 2));
-    BOOST_TEST_REQUIRE(again->there);
-    BOOST_TEST(again->outcomes.at(0).ended.ok());
+BOOST_FIXTURE_TEST_CASE(changes_of_every_kind_that_come_again_are_answered_and_not_applied_again, server_room) {
+  const auto row_of = [](operation_kind kind, float content) {
+    return shard_operation{.kind = kind, .operand = tensor::full(shape{1}, content), .rows = {0}};
+  };
+  auto gradient = late(0, operation_kind::apply_gradient, 2.0f);
+  gradient.rule = optimizer::with_momentum(0.5);
+  struct expectation {
+    shard_operation change;
+    float after;
+  };
+  const std::vector<expectation> expected{{late(0, operation_kind::assign, 1.0f), 1.0f},
+                                          {late(0, operation_kind::assign_add, 3.0f), 4.0f},
+                                          {late(0, operation_kind::assign_subtract, 1.0f), 3.0f},
+                                          {row_of(operation_kind::scatter_update, 2.0f), 2.0f},
+                                          {row_of(operation_kind::scatter_add, 5.0f), 7.0f},
+                                          {row_of(operation_kind::scatter_subtract, 1.0f), 6.0f},
+                                          {gradient, 5.0f},
+                                          {twice(0), 10.0f}};
+  std::size_t fetched = 0;
+  link_number link = 0;
+  std::uint64_t sequence = 0;
+  for (auto [change, after] : expected) {
+    change.sequence = ++sequence;
+    for (auto times = 0; times < 3; ++times) {
+      const auto again = operate(1, ++link, batch_of(change, sequence));
+      while (fetched < transport->fetches.size()) complete(fetched++);
+      BOOST_TEST_REQUIRE(again->there);
+      BOOST_TEST(again->outcomes.at(0).ended.ok(), again->outcomes.at(0).ended.render());
+    }
+    BOOST_TEST(content() == after, "kind " << static_cast<int>(change.kind) << " leaves " << content());
   }
-  BOOST_TEST(content() == 2.0f);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_batch_that_does_not_arrive_breaks_its_link_so_that_nothing_overtakes_it, server_room) {
