@@ -1,6 +1,7 @@
 #include "unit/actors/fibers/fiber_actor.hpp"
 
 #include <troupe/actors/closures/closure.hpp>
+#include <troupe/actors/values/codec.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -57,6 +58,25 @@ BOOST_AUTO_TEST_CASE(has_an_end_that_says_how_it_ended) {
   const auto cancelled = new_closure();
   cancelled->finish(stop);
   BOOST_TEST((cancelled->state() == closure::readiness::aborted));
+}
+
+BOOST_AUTO_TEST_CASE(has_one_result_for_all_threads_that_decode_it_at_once) {
+  constexpr std::size_t threads = 4;
+  for (auto round = 0; round < 200; ++round) {
+    const auto done = new_closure();
+    done->finish({}, decode<value>(encode(value::of(std::vector<int>(100, round)))));
+    std::array<const std::vector<int>*, threads> seen{};
+    std::latch together{threads};
+    std::vector<std::jthread> all;
+    for (auto& mine : seen)
+      all.emplace_back([&] {
+        together.arrive_and_wait();
+        mine = &done->object<std::vector<int>>();
+      });
+    all.clear();
+    for (const auto* each : seen) BOOST_TEST(each == seen.front());
+    BOOST_TEST(seen.front()->back() == round);
+  }
 }
 
 // C-1
