@@ -14,6 +14,7 @@
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/messages/messages.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -84,6 +85,12 @@ class closure : public deadline_place {
   }
   /// Calls `observer` once after the end: now, in this thread, if it has ended already; else in the coordinator.
   void on_end(std::function<void()> observer);
+
+  /// Whether any worker could begin with it as soon as it is scheduled.
+  bool is_for_any_worker_at_once() const {
+    return options.worker < 0 &&
+           std::none_of(inputs.begin(), inputs.end(), [](const auto& input) { return input.producer != nullptr; });
+  }
 
   // --- the coordinator's side ---
 

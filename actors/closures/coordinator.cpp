@@ -181,7 +181,7 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
 
 /// Joins that come later wait for what callers have scheduled until now.
 void coordinator_state::take_submitted() {
-  submitted_->drain(drain_buffer_);
+  coming_ += submitted_->drain(drain_buffer_);
   const auto count = drain_buffer_.size();
   if (count == 0) return;
   open_ += count;
@@ -196,11 +196,13 @@ void coordinator_state::take_in() {
     for (; taken_in < closures.size(); ++taken_in) {
       if (left-- == 0) return;
       const auto scheduled = std::move(closures[taken_in]);
+      if (scheduled->is_for_any_worker_at_once()) coming_ -= std::min<std::size_t>(coming_, 1);
       scheduled->stretch = stretch;
       accept(scheduled);
     }
     drain_buffer_ = std::move(closures);  // its memory is used again
   }
+  coming_ = 0;
 }
 
 void coordinator_state::accept(const closure_ptr& scheduled) {

@@ -238,6 +238,8 @@ class coordinator_state {
   std::vector<closure_ptr> drain_buffer_;
   /// What joins wait for already, and what is not taken in.
   std::deque<arrival> arrivals_;
+  /// Of those, about so many will be queued for any worker: each worker gets its share of all of them in one message.
+  std::size_t coming_ = 0;
 
   std::array<std::deque<closure_ptr>, schedule_options::priorities> queued_;
   std::size_t queued_count_ = 0;

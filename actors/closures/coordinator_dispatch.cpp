@@ -31,7 +31,7 @@ void coordinator_state::pump() {
   // While a generation is being cancelled nothing new starts.
   while (queued_count_ != 0 && !cancelling_) {
     std::uint32_t share = 0;
-    auto* worker = roster_.next(queued_count_, share);
+    auto* worker = roster_.next(queued_count_ + coming_, share);
     if (worker == nullptr) return;
     for (auto level = queued_.rbegin(); level != queued_.rend() && share != 0; ++level)
       while (share != 0 && !level->empty()) {

@@ -8,6 +8,7 @@ namespace troupe {
 
 bool submission_queue::push(std::shared_ptr<closure> scheduled) {
   const auto limit = scheduled->options.queue_limit;
+  const auto is_for_any = scheduled->is_for_any_worker_at_once();
   time_point deadline{};
   std::unique_lock lock{mutex_};
   while (const auto change = full()) {
@@ -19,6 +20,7 @@ bool submission_queue::push(std::shared_ptr<closure> scheduled) {
   }
   if (!closed_.ok()) throw_status(closed_);
   ++unfinished_;
+  if (is_for_any) ++pushed_for_any_;
   pushed_.push_back(std::move(scheduled));
   return pushed_.size() == 1;
 }
@@ -36,10 +38,11 @@ std::string submission_queue::describe_full(duration limit) const {
       unfinished_, in_milliseconds(limit));
 }
 
-void submission_queue::drain(std::vector<std::shared_ptr<closure>>& into) {
+std::size_t submission_queue::drain(std::vector<std::shared_ptr<closure>>& into) {
   into.clear();
   const std::scoped_lock lock{mutex_};
   into.swap(pushed_);
+  return std::exchange(pushed_for_any_, 0);
 }
 
 void submission_queue::release(std::size_t count) {

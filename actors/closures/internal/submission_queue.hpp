@@ -28,8 +28,8 @@ class submission_queue {
   /// cancelled_error when the fiber is cancelled meanwhile.
   bool push(std::shared_ptr<closure> scheduled);
 
-  /// Takes all that was pushed. The coordinator's side.
-  void drain(std::vector<std::shared_ptr<closure>>& into);
+  /// Takes all that was pushed; returns how many of those are for any worker at once. The coordinator's side.
+  std::size_t drain(std::vector<std::shared_ptr<closure>>& into);
   /// So many closures have ended.
   void release(std::size_t count);
   /// Refuses later closures and ends those that wait here.
@@ -49,6 +49,7 @@ class submission_queue {
   /// Set when closures end or the queue does; another one for those that wait then. Null while nobody waits.
   std::shared_ptr<completion> change_;
   std::vector<std::shared_ptr<closure>> pushed_;
+  std::size_t pushed_for_any_ = 0;
   std::size_t unfinished_ = 0;
   status closed_;
 };

@@ -407,4 +407,39 @@ BOOST_AUTO_TEST_CASE(turns_that_would_look_at_nothing_are_refused) {
   BOOST_CHECK_EXCEPTION((coordinator_options{.windows = {.slots = 0}}.check()), invalid_argument_error, names("slots"));
 }
 
+// --- bursts over many workers ---------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr int workers = 4;
+constexpr int burst = 64;
+
+struct office_of_four : office {
+  office_of_four()
+      : office({.workers = workers, .windows = {.slots = 16, .window_max = 16}, .turn_closures_max = turn_max}) {
+    for (int i = 0; i < workers; ++i) up(i);
+  }
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(each_worker_gets_its_share_of_a_burst_in_one_message, office_of_four) {
+  for (int i = 0; i < burst; ++i) push(make());
+  run();
+  for (int i = 0; i < workers; ++i) {
+    BOOST_TEST(heard(i).orders.size() == static_cast<std::size_t>(burst / workers));
+    BOOST_TEST(heard(i).messages == 1);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(what_must_wait_for_others_is_nobodys_share_of_a_burst, office_of_four) {
+  const auto first = make();
+  push(first);
+  for (int i = 1; i < burst / workers; ++i) push(make());
+  for (int i = burst / workers; i < burst; ++i) push(make({}, {{.producer = first, .resource = 0, .owner = nullptr}}));
+  run();
+  for (int i = 0; i < workers; ++i)
+    BOOST_TEST(heard(i).orders.size() == static_cast<std::size_t>(burst / workers / workers));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

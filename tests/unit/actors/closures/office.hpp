@@ -22,6 +22,8 @@ struct heard_by_worker {
   outcome_sink coordinator;
   std::vector<session_id> sessions;
   std::vector<std::pair<session_id, closure_id>> orders;
+  /// Messages in which they came.
+  int messages = 0;
   /// Per-worker values that it was to build, in each session.
   std::vector<std::pair<session_id, resource_id>> builds;
   std::vector<closure_id> cancelled;
@@ -41,6 +43,7 @@ inline worker_actor::behavior_type stand_in(worker_actor::pointer self, std::sha
           },
           [](dismiss_atom, session_id) {},
           [heard](run_atom, session_id session, wire<run_orders>& message) {
+            ++heard->messages;
             for (const auto& each : message->orders)
               each.builds != 0 ? heard->builds.emplace_back(session, each.builds)
                                : heard->orders.emplace_back(session, each.id);
