@@ -33,6 +33,8 @@ membership_actor::behavior_type membership_state::make_behavior(dialer_actor dia
     by_task_.emplace(task, entry.get());
     members_.push_back(std::move(entry));
   }
+  self_->set_down_handler(
+      [this](const caf::down_msg& down) { requests_.lost(down.source, status_of(down.reason, "its link")); });
   for (const auto& member : members_) dial(*member);
   ++epoch_;
   if (audience_.client) self_->send(audience_.client, view_atom_v, servers());
@@ -66,9 +68,10 @@ void membership_state::dial(member_entry& member) {
 }
 
 void membership_state::adopt(member_entry& member, const member_actor& handle) {
-  const auto failed = [this, &member, process = handle.node()](const status& why) {
+  const auto failed = [this, &member, handle](const status& why) {
+    self_->demonitor(handle.address());
     // Else the next dial would find the link that leads nowhere again.
-    if (why.code() == status_code::deadline_exceeded) self_->send(dialer_, hang_up_atom_v, process);
+    if (why.code() == status_code::deadline_exceeded) self_->send(dialer_, hang_up_atom_v, handle.node());
     retry(member, why);
   };
   const auto what = fmt::format("taking in {}", to_string(member.record.task));
@@ -76,7 +79,10 @@ void membership_state::adopt(member_entry& member, const member_actor& handle) {
       handle, options_.dial_limit, what,
       [this, &member, handle, failed, what](wire<identity>& answer) {
         if (const auto problem = answer.open(); !problem.ok()) return failed(problem);
-        const auto enters = [this, &member, handle, who = *answer](auto& role) { present(member, handle, who, role); };
+        const auto enters = [this, &member, handle, who = *answer](auto& role) {
+          self_->demonitor(handle.address());
+          present(member, handle, who, role);
+        };
         if (is_server(member.record))
           requests_.ask(
               handle, options_.dial_limit, what, [enters](parameter_server_actor& server) { enters(server); }, failed,
@@ -88,6 +94,8 @@ void membership_state::adopt(member_entry& member, const member_actor& handle) {
       },
       failed, adopt_atom_v, membership_actor{self_},
       wire<adoption>{{options_.chief, member.record.task, options_.chief_silence_max.count()}});
+  // A link that breaks now is dialled again at once. Later it is the detector that watches.
+  self_->monitor(handle);
 }
 
 void membership_state::enter(member_entry& member, const member_actor& handle, const identity& who) {

@@ -42,8 +42,8 @@ class datum {
  public:
   /// Lists and records inside each other. Both layers carry as many: Protobuf reads a hundred messages inside each
   /// other, in any language, and a field of a record takes three; the codec takes `nesting_depth_max` levels, and a
-  /// field takes up to four.
-  static constexpr std::uint8_t nesting_max = 16;
+  /// field takes five.
+  static constexpr std::uint8_t nesting_max = 12;
 
   struct nothing {
     bool operator==(const nothing&) const = default;

@@ -60,6 +60,21 @@ BOOST_AUTO_TEST_CASE(a_member_whose_link_goes_silent_at_any_moment_while_it_is_t
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_member_whose_link_breaks_at_any_moment_while_it_is_taken_in_is_there_at_once) {
+  for (const auto& task : {worker_task(0), server_task(0)})
+    for (std::uint64_t passed = 0; passed < 120; passed += 3) {
+      ready_cluster cluster{{.seed = 1 + passed}};
+      cluster.kill(task);
+      run_until_lost(cluster, task);
+      cluster.restart(task);
+      for (std::uint64_t i = 0; i < passed; ++i) cluster.step();
+      cluster.break_link(chief, task);
+      cluster.advance(500ms);
+      BOOST_TEST(cluster.present(task), to_string(task) << " after " << passed << " steps");
+      BOOST_TEST(cluster.running(task));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_server_that_was_cut_off_keeps_its_variables) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     ready_cluster cluster{{.seed = seed}};

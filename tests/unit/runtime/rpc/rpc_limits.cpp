@@ -191,7 +191,7 @@ TROUPE_TEST_CASE_FOR_EACH_LAYER(data_nested_too_deep_end_their_own_call_and_no_o
   holding_server server{layer, {}};
   const auto client = connect(server.serving, layer);
   for (const auto depth : {datum::nesting_max + 1, 200})
-    check_error(client.call("nested", {depth}).get_error(), status_code::invalid_argument, "nested more than 16 deep");
+    check_error(client.call("nested", {depth}).get_error(), status_code::invalid_argument, "nested more than 12 deep");
   const auto deepest = nested(datum::nesting_max);
   BOOST_TEST((client.call("nested", {int{datum::nesting_max}}).get_value<datum>() == deepest));
   BOOST_TEST((client.call("echo", {deepest}).get_value<datum>() == deepest));
