@@ -21,17 +21,17 @@ void tell_of_watched_task(cluster& here) {
   const auto losses = std::stoi(here.arguments().back());
   cluster_coordinator coordinator{parameter_server_strategy{here}};
   event_watch events{here};
-  const auto tell = [&] {
-    const auto process = coordinator.schedule({.limit = 60s, .worker = watched_task.index}, [] { return ::getpid(); });
-    say("running as process {}", process.fetch());
+  const auto process_there = [&] {
+    return coordinator.schedule({.limit = 60s, .worker = watched_task.index}, [] { return ::getpid(); }).fetch();
   };
-  tell();
+  say("running as process {}", process_there());
   for (int i = 0; i < losses; ++i) {
     events.wait_for(event_kind::member_lost, watched_task, 60s);
     say("lost");
-    tell();
-    // A loss too many would stand for the next one.
+    const auto process = process_there();
+    // A loss too many would stand for the next one, which may come as soon as the process is told.
     if (const auto more = events.take_all(event_kind::member_lost, watched_task.job)) say("lost {} times more", more);
+    say("running as process {}", process);
   }
 }
 
