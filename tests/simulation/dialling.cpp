@@ -23,6 +23,22 @@ void run_until_lost(simulation& cluster, const task_id& task) {
   BOOST_TEST_REQUIRE(cluster.run_until([&] { return !cluster.present(task); }, 10s));
 }
 
+/// The fault meets the chief's link to a task that has just started again, after each number of steps in turn.
+void require_presence_despite(void (simulation::*fault)(const task_id&, const task_id&), duration limit) {
+  for (const auto& task : {worker_task(0), server_task(0)})
+    for (std::uint64_t passed = 0; passed < 120; passed += 3) {
+      ready_cluster cluster{{.seed = 1 + passed}};
+      cluster.kill(task);
+      run_until_lost(cluster, task);
+      cluster.restart(task);
+      for (std::uint64_t i = 0; i < passed; ++i) cluster.step();
+      (cluster.*fault)(chief, task);
+      cluster.advance(limit);
+      BOOST_TEST(cluster.present(task), to_string(task) << " after " << passed << " steps");
+      BOOST_TEST(cluster.running(task));
+    }
+}
+
 remote_value<int> schedule_on(simulation& cluster, int worker) {
   return cluster.schedule({.limit = 10s, .worker = worker}, [] { return current_worker_index(); });
 }
@@ -46,33 +62,11 @@ BOOST_AUTO_TEST_CASE(a_worker_that_was_cut_off_is_back_within_half_a_second_of_t
 }
 
 BOOST_AUTO_TEST_CASE(a_member_whose_link_goes_silent_at_any_moment_while_it_is_taken_in_is_there_soon) {
-  for (const auto& task : {worker_task(0), server_task(0)})
-    for (std::uint64_t passed = 0; passed < 120; passed += 3) {
-      ready_cluster cluster{{.seed = 1 + passed}};
-      cluster.kill(task);
-      run_until_lost(cluster, task);
-      cluster.restart(task);
-      for (std::uint64_t i = 0; i < passed; ++i) cluster.step();
-      cluster.silence_link(chief, task);
-      cluster.advance(8s);
-      BOOST_TEST(cluster.present(task), to_string(task) << " after " << passed << " steps");
-      BOOST_TEST(cluster.running(task));
-    }
+  require_presence_despite(&simulation::silence_link, 8s);
 }
 
 BOOST_AUTO_TEST_CASE(a_member_whose_link_breaks_at_any_moment_while_it_is_taken_in_is_there_at_once) {
-  for (const auto& task : {worker_task(0), server_task(0)})
-    for (std::uint64_t passed = 0; passed < 120; passed += 3) {
-      ready_cluster cluster{{.seed = 1 + passed}};
-      cluster.kill(task);
-      run_until_lost(cluster, task);
-      cluster.restart(task);
-      for (std::uint64_t i = 0; i < passed; ++i) cluster.step();
-      cluster.break_link(chief, task);
-      cluster.advance(500ms);
-      BOOST_TEST(cluster.present(task), to_string(task) << " after " << passed << " steps");
-      BOOST_TEST(cluster.running(task));
-    }
+  require_presence_despite(&simulation::break_link, 500ms);
 }
 
 BOOST_AUTO_TEST_CASE(a_server_that_was_cut_off_keeps_its_variables) {
