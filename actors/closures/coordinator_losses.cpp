@@ -70,10 +70,21 @@ void coordinator_state::server_down(const member_record& record) {
 /// What the worker held goes back to the queue, to its front, in order: it has waited longest (C-3).
 void coordinator_state::give_back(const loss& lost) {
   std::uint64_t requeued = 0;
-  for (auto id = lost.adrift.rbegin(); id != lost.adrift.rend(); ++id)
-    requeued += give_back(take_back(*id), lost.why) ? 1 : 0;
-  if (requeued != 0)
-    publish({.kind = event_kind::closures_requeued, .task = lost.task, .count = requeued, .why = lost.why});
+  // One of the first may be what has ended the worker.
+  constexpr std::size_t named_max = 3;
+  std::deque<function_id> named;
+  for (auto id = lost.adrift.rbegin(); id != lost.adrift.rend(); ++id) {
+    const auto what = take_back(*id);
+    if (!give_back(what, lost.why)) continue;
+    ++requeued;
+    std::erase(named, what->function);
+    named.push_front(what->function);
+    if (named.size() > named_max) named.pop_back();
+  }
+  if (requeued == 0) return;
+  event told{.kind = event_kind::closures_requeued, .task = lost.task, .count = requeued, .why = lost.why};
+  for (const auto& function : named) told.functions.push_back(to_string(function));
+  publish(std::move(told));
 }
 
 /// What waited for this worker only because others could not run it.

@@ -22,7 +22,7 @@ status as_cancelled(const status& why) {
 }  // namespace
 
 worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, worker_options options) {
-  options_ = options;
+  options_ = std::move(options);
   fibers_ = std::make_unique<fiber_host>(clock_, options_.fibers, this);
   inbox_.emplace(self_, options_.inbox, fibers_.get());
   dialer_ = std::move(dialer);
@@ -217,6 +217,7 @@ void worker_state::start(closure_order order) {
 
 value worker_state::execute(const closure_order& order) {
   const auto& entry = function_registry::instance().find_or_throw(order.function);
+  fiber_host::name_running(entry.description.c_str());
   std::vector<value> dependencies;
   dependencies.reserve(order.dependencies.size());
   for (const auto& dependency : order.dependencies) dependencies.push_back(dependency_value(dependency));
@@ -294,7 +295,7 @@ void worker_state::send_one_by_one(std::vector<closure_outcome> outcomes) {
 }
 
 worker_actor::behavior_type worker(worker_state::pointer self, dialer_actor dialer, worker_options options) {
-  return self->state.make_behavior(std::move(dialer), options);
+  return self->state.make_behavior(std::move(dialer), std::move(options));
 }
 
 }  // namespace troupe

@@ -50,6 +50,7 @@ class worker_state : public closure_environment {
 
   variable_client& variables() override { return *variables_; }
   client_ptr variables_of_replicas() override;
+  std::shared_ptr<member_context> application() const override { return options_.application; }
   int worker_index() const override { return terms_.worker; }
   std::shared_ptr<void>& worker_local(const void* key) override { return locals_[key]; }
   bool runs_for(const caf::actor_addr& coordinator) const override;

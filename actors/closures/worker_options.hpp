@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace troupe {
 
@@ -22,6 +23,8 @@ struct worker_options {
   inbox_limits inbox;
   /// Closures that may wait for other closures at the same time; each keeps its stack.
   std::uint32_t waiting_max = 4096;
+  /// What the application has beside the worker, for its closures; null: nothing.
+  std::shared_ptr<member_context> application;
 };
 
 }  // namespace troupe

@@ -1,7 +1,6 @@
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/fibers/fault.hpp>
 
-#include <caf/actor_config.hpp>
 #include <caf/default_attachable.hpp>
 #include <caf/exit_reason.hpp>
 #include <caf/mailbox_element.hpp>
@@ -10,57 +9,88 @@
 #include <caf/system_messages.hpp>
 #include <fmt/format.h>
 
-#include <atomic>
+#include <cstdint>
+#include <mutex>
 
 namespace troupe {
 
-namespace {
-
-/// Takes the first answer that it is sent, or the news that nobody is there to answer, in the thread that sends it;
+/// Takes the answer that is waited for, or the news that nobody is there to answer, in the thread that sends it;
 /// everything else is dropped.
-class answer_receiver final : public caf::monitorable_actor {
+class answer_taker::receiver final : public caf::monitorable_actor {
  public:
-  explicit answer_receiver(caf::actor_config& config) : monitorable_actor(config) {}
+  explicit receiver(caf::actor_config& config) : monitorable_actor(config) {}
+
+  caf::message_id begin() {
+    const std::scoped_lock lock{mutex_};
+    awaited_ = caf::make_message_id(++last_number_);
+    content_ = {};
+    arrived_ = std::make_shared<completion>();
+    return awaited_;
+  }
+
+  bool wait_until(time_point deadline) {
+    std::shared_ptr<completion> arrived;
+    {
+      const std::scoped_lock lock{mutex_};
+      arrived = arrived_;
+    }
+    return arrived->wait_until(deadline);
+  }
+
+  caf::message take() {
+    const std::scoped_lock lock{mutex_};
+    return std::move(content_);
+  }
 
   void enqueue(caf::mailbox_element_ptr what, caf::execution_unit*) override {
-    const auto is_down = what->content().match_elements<caf::down_msg>();
-    if ((!what->mid.is_response() && !is_down) || has_content_.exchange(true)) return;
-    content = what->move_content_to_message();
-    arrived.set();
+    std::unique_lock lock{mutex_};
+    const auto is_answer = what->mid == awaited_.response_id() || what->content().match_elements<caf::down_msg>();
+    if (!is_answer || !arrived_ || arrived_->is_set()) return;
+    content_ = what->move_content_to_message();
+    const auto arrived = arrived_;
+    lock.unlock();
+    arrived->set();
   }
   using monitorable_actor::enqueue;
 
-  /// After `arrived`.
-  caf::message content;
-  completion arrived;
-
  private:
-  std::atomic<bool> has_content_{false};
+  std::mutex mutex_;
+  std::uint64_t last_number_ = 0;
+  caf::message_id awaited_;
+  caf::message content_;
+  /// Of this question; null: there was none.
+  std::shared_ptr<completion> arrived_;
 };
 
-}  // namespace
+answer_taker::answer_taker(caf::actor_system& system)
+    : handle_(
+          caf::make_actor<receiver, caf::strong_actor_ptr>(system.next_actor_id(), system.node(), &system, config_)) {}
 
-/// The receiver's life: the registry of actors that other nodes know must let it go, and whom it asks, too.
-class asked::receiver {
+/// The registry of actors that other nodes know must let it go.
+answer_taker::~answer_taker() { actor().cleanup(caf::exit_reason::normal, nullptr); }
+
+answer_taker::receiver& answer_taker::actor() const { return *static_cast<receiver*>(handle_->get()); }
+
+caf::message_id answer_taker::begin() { return actor().begin(); }
+
+caf::message answer_taker::wait_until(time_point deadline, duration limit, std::string_view what) {
+  if (!actor().wait_until(deadline))
+    throw deadline_exceeded_error{fmt::format("{}: no answer within {} ms", what, in_milliseconds(limit))};
+  return actor().take();
+}
+
+/// Whom it asks must let it go, too.
+class asked::watching_taker : public answer_taker {
  public:
-  receiver(caf::actor_system& system, const caf::strong_actor_ptr& whom)
-      : handle_(caf::make_actor<answer_receiver, caf::strong_actor_ptr>(system.next_actor_id(), system.node(), &system,
-                                                                        config_)),
-        whom_(whom) {
-    whom_->get()->attach(caf::default_attachable::make_monitor(whom_->get()->address(), actor().address()));
+  watching_taker(caf::actor_system& system, const caf::strong_actor_ptr& whom) : answer_taker(system), whom_(whom) {
+    whom_->get()->attach(caf::default_attachable::make_monitor(whom_->get()->address(), handle()->get()->address()));
   }
-  ~receiver() {
-    whom_->get()->detach(caf::default_attachable::observe_token{actor().address(), caf::default_attachable::monitor});
-    actor().cleanup(caf::exit_reason::normal, nullptr);
+  ~watching_taker() {
+    whom_->get()->detach(
+        caf::default_attachable::observe_token{handle()->get()->address(), caf::default_attachable::monitor});
   }
-  receiver(const receiver&) = delete;
-
-  answer_receiver& actor() const { return *static_cast<answer_receiver*>(handle_->get()); }
-  const caf::strong_actor_ptr& handle() const { return handle_; }
 
  private:
-  caf::actor_config config_;
-  caf::strong_actor_ptr handle_;
   caf::strong_actor_ptr whom_;
 };
 
@@ -68,8 +98,8 @@ asked::asked(caf::actor_system& system, const caf::strong_actor_ptr& to, caf::me
              std::string what)
     : deadline_(later(current_time(), limit)), limit_(limit), what_(std::move(what)) {
   if (!to) throw unavailable_error{fmt::format("{}: there is no such actor", what_)};
-  receiver_ = std::make_unique<receiver>(system, to);
-  to->enqueue(receiver_->handle(), caf::make_message_id(1), std::move(question), nullptr);
+  taker_ = std::make_unique<watching_taker>(system, to);
+  to->enqueue(taker_->handle(), taker_->begin(), std::move(question), nullptr);
 }
 
 asked::~asked() = default;
@@ -77,14 +107,15 @@ asked::asked(asked&&) noexcept = default;
 asked& asked::operator=(asked&&) noexcept = default;
 
 caf::message asked::wait() {
-  auto& here = receiver_->actor();
-  if (!here.arrived.wait_until(deadline_))
-    throw deadline_exceeded_error{fmt::format("{}: no answer within {} ms", what_, in_milliseconds(limit_))};
-  auto answer = std::move(here.content);
+  auto answer = taker_->wait_until(deadline_, limit_, what_);
   if (answer.match_elements<caf::down_msg>())
     throw unavailable_error{fmt::format("{}: who was asked has ended without an answer, or its process was lost: {}",
                                         what_, status_of(answer.get_as<caf::down_msg>(0).reason).message())};
-  if (answer.match_elements<caf::error>()) throw_status(status_of(answer.get_as<caf::error>(0), what_));
+  return detail::checked_answer(std::move(answer), what_);
+}
+
+caf::message detail::checked_answer(caf::message answer, std::string_view what) {
+  if (answer.match_elements<caf::error>()) throw_status(status_of(answer.get_as<caf::error>(0), what));
   return answer;
 }
 

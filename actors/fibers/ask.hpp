@@ -10,12 +10,14 @@
 #include <troupe/actors/fibers/completion.hpp>
 
 #include <caf/actor_cast.hpp>
+#include <caf/actor_config.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/detail/implicit_conversions.hpp>
 #include <caf/detail/type_traits.hpp>
 #include <caf/make_message.hpp>
 #include <caf/message.hpp>
 #include <caf/message_handler.hpp>
+#include <caf/message_id.hpp>
 #include <caf/response_type.hpp>
 
 #include <memory>
@@ -25,6 +27,31 @@
 #include <utility>
 
 namespace troupe {
+
+/// Takes answers to questions, one after the other. Each process that is asked hears of the one who asks, and of its
+/// end: who asks often keeps one.
+class answer_taker {
+ public:
+  explicit answer_taker(caf::actor_system& system);
+  ~answer_taker();
+  answer_taker(const answer_taker&) = delete;
+
+  /// Who asks.
+  const caf::strong_actor_ptr& handle() const { return handle_; }
+  /// The number of the next question; what is still under way to earlier ones goes nowhere from now on.
+  caf::message_id begin();
+  /// Waits for the answer to it, which may be an error, or the news of an end; `what` names the question, `limit` its
+  /// time, in errors. @throws deadline_exceeded_error; cancelled_error when the fiber is cancelled.
+  caf::message wait_until(time_point deadline, duration limit, std::string_view what);
+
+ private:
+  class receiver;
+
+  receiver& actor() const;
+
+  caf::actor_config config_;
+  caf::strong_actor_ptr handle_;
+};
 
 /// A question that has been sent and whose answer is waited for later, so that several can be open. Dropping it drops
 /// the answer.
@@ -41,8 +68,9 @@ class asked {
   caf::message wait();
 
  private:
-  class receiver;
-  std::unique_ptr<receiver> receiver_;
+  /// Takes the news that whom it watches has ended, too.
+  class watching_taker;
+  std::unique_ptr<watching_taker> taker_;
   time_point deadline_;
   duration limit_;
   std::string what_;
@@ -50,6 +78,8 @@ class asked {
 
 namespace detail {
 
+/// `answer`, unless it is an error.
+caf::message checked_answer(caf::message answer, std::string_view what);
 [[noreturn]] void throw_unexpected_answer(std::string_view what);
 
 /// `on_value` as a handler of exactly its own parameter types.

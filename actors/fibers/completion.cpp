@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -16,6 +17,44 @@ time_point current_time() {
   auto* const host = fiber_host::current();
   return host != nullptr ? host->clock().now() : time_point{std::chrono::steady_clock::now()};
 }
+
+// --- interruptions --------------------------------------------------------------------------------------------------
+
+namespace {
+
+thread_local interruption* interruption_here = nullptr;
+
+}  // namespace
+
+interruption::interruption() { interruption_here = this; }
+interruption::~interruption() { interruption_here = nullptr; }
+
+/// A destructor that waits while an exception passes must come to its end.
+interruption* interruption::current() { return std::uncaught_exceptions() == 0 ? interruption_here : nullptr; }
+
+void interruption::interrupt(status why) {
+  std::function<void()> wake;
+  {
+    const std::scoped_lock lock{mutex_};
+    if (!why_.ok()) return;
+    why_ = std::move(why);
+    wake = std::exchange(wake_, nullptr);
+  }
+  if (wake) wake();
+}
+
+bool interruption::set_sleeper(std::function<void()> wake) {
+  const std::scoped_lock lock{mutex_};
+  wake_ = std::move(wake);
+  return why_.ok();
+}
+
+void interruption::throw_if_interrupted() {
+  const std::scoped_lock lock{mutex_};
+  if (!why_.ok()) throw_status(why_);
+}
+
+// --- completions ----------------------------------------------------------------------------------------------------
 
 void completion::set() {
   std::vector<observer_entry> observers;
@@ -36,7 +75,7 @@ bool completion::is_set() const {
 bool completion::wait_until(time_point deadline) {
   if (is_set()) return true;
   if (auto* const host = fiber_host::current()) return wait_in_fiber(*host, deadline);
-  return wait_in_thread(deadline);
+  return wait_in_thread(deadline, interruption::current());
 }
 
 void completion::wait_until(time_point deadline, std::string_view what) {
@@ -65,7 +104,7 @@ bool completion::wait_in_fiber(fiber_host& host, time_point deadline) {
   return is_set();
 }
 
-bool completion::wait_in_thread(time_point deadline) {
+bool completion::wait_in_thread(time_point deadline, interruption* around) {
   struct sleeper {
     std::mutex mutex;
     std::condition_variable woken;
@@ -78,14 +117,18 @@ bool completion::wait_in_thread(time_point deadline) {
     here->awake = true;
     here->woken.notify_one();
   };
-  const auto number = add(wake);
+  auto observer = wake;
+  const auto number = add(observer);
   if (number == 0) return true;
-  {
+  if (around == nullptr || around->set_sleeper(std::move(wake))) {
     std::unique_lock lock{here->mutex};
-    if (here->woken.wait_until(lock, deadline, [&] { return here->awake; })) return true;
+    here->woken.wait_until(lock, deadline, [&] { return here->awake; });
   }
+  if (around != nullptr) around->set_sleeper(nullptr);
   withdraw(number);
-  return is_set();
+  if (is_set()) return true;
+  if (around != nullptr) around->throw_if_interrupted();
+  return false;
 }
 
 std::uint64_t completion::add(std::function<void()>& observer) {

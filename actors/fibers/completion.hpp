@@ -5,13 +5,14 @@
 // of processes, runs on replicas, prefetched datasets and sleeps all wait here, so each of them works in a closure, a
 // method of a server and a replica's function, and in virtual time in a simulation.
 //
-// W-1 A wait ends by `set`, by its deadline, or by the cancellation of its fiber. W-2 A wait that ends early leaves
-// nothing behind, neither here nor in its fiber's actor.
+// W-1 A wait ends by `set`, by its deadline, or by the cancellation of its fiber (of a thread: its interruption). W-2 A
+// wait that ends early leaves nothing behind, neither here nor in its fiber's actor.
 //
 // It must outlive the waits for it, not the call of `set`: whoever wakes may destroy it.
 #pragma once
 
 #include <troupe/actors/fibers/time.hpp>
+#include <troupe/device/base/error.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,30 @@ namespace troupe {
 /// Now, on the clock by which waits of the caller are measured: the actor's in a fiber (virtual in a simulation), the
 /// steady clock elsewhere.
 time_point current_time();
+
+/// While it lives, on the thread that made it, waits of that thread end when somebody interrupts it: they throw
+/// cancelled_error, all of them from then on. Those in destructors that run because of it don't. One for each thread.
+class interruption {
+ public:
+  interruption();
+  ~interruption();
+  interruption(const interruption&) = delete;
+
+  /// Any thread; later calls do nothing.
+  void interrupt(status why);
+
+ private:
+  friend class completion;
+  /// Of the calling thread; null: nobody interrupts it.
+  static interruption* current();
+  /// What `interrupt` wakes; null: nothing. False if it was interrupted before.
+  bool set_sleeper(std::function<void()> wake);
+  void throw_if_interrupted();
+
+  std::mutex mutex_;
+  status why_;
+  std::function<void()> wake_;
+};
 
 class completion {
  public:
@@ -53,7 +78,7 @@ class completion {
   };
 
   bool wait_in_fiber(class fiber_host& host, time_point deadline);
-  bool wait_in_thread(time_point deadline);
+  bool wait_in_thread(time_point deadline, interruption* around = nullptr);
   /// Zero: it is set already.
   std::uint64_t add(std::function<void()>& observer);
   /// Calls the observer early, if it is still here.

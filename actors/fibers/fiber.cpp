@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/crash_report.hpp>
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/internal/stack_pool.hpp>
 #include <troupe/actors/fibers/notifier.hpp>
@@ -23,6 +24,8 @@
 #endif
 
 namespace troupe {
+
+std::shared_ptr<member_context> fiber_environment::application() const { return nullptr; }
 
 namespace {
 
@@ -79,6 +82,7 @@ class fiber {
   }
 
   void enter() {
+    prepare_crash_report();
     auto* const before = running;
     running = this;
     swap_exception_globals(exceptions_);
@@ -143,6 +147,7 @@ class fiber {
   boost::context::fiber outside_;
   std::function<void()> work_;
   std::uint64_t key_ = 0;
+  const char* name_ = nullptr;
   bool cancelled_ = false;
   status why_cancelled_;
   std::shared_ptr<wait_point> waiting_;
@@ -254,6 +259,7 @@ void fiber_host::run(std::uint64_t key, std::function<void()> work) {
   auto taken = take_idle();
   auto& started = *taken;
   started.key_ = key;
+  started.name_ = nullptr;
   started.cancelled_ = false;
   started.hears_at_ = {};
   started.work_ = std::move(work);
@@ -317,6 +323,16 @@ fiber_host* fiber_host::current() {
 fiber_environment* fiber_host::current_environment() {
   const auto* const host = current();
   return host == nullptr ? nullptr : host->environment_;
+}
+
+void fiber_host::name_running(const char* function) {
+  if (auto* const running = running_fiber()) running->name_ = function;
+}
+
+running_fiber_report describe_running_fiber() noexcept {
+  const auto* const running = running_fiber();
+  if (running == nullptr) return {};
+  return {running->name_, static_cast<const char*>(running->stack_.sp) - running->stack_.size, running->stack_.size};
 }
 
 bool fiber_host::cancelled() {

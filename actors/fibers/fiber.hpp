@@ -47,6 +47,7 @@ namespace troupe {
 
 class fiber_host;
 class timers;
+struct member_context;
 
 /// How a wait ended.
 enum class wake_reason { completed, deadline, cancelled };
@@ -84,6 +85,8 @@ class wait_point : public std::enable_shared_from_this<wait_point> {
 class fiber_environment {
  public:
   virtual ~fiber_environment() = default;
+  /// The application's side of the member whose code runs here (offers/member.hpp), or null.
+  virtual std::shared_ptr<member_context> application() const;
 };
 
 /// Runs user functions as fibers on behalf of one actor.
@@ -91,7 +94,7 @@ class fiber_host {
  public:
   struct options {
     /// Usable bytes of a stack, rounded up to pages; a guard page lies below. With AddressSanitizer four times as many.
-    std::size_t stack_bytes = 256 * 1024;
+    std::size_t stack_bytes = std::size_t{1} << 20;
     /// Stacks kept for later fibers.
     std::size_t pooled_max = 64;
   };
@@ -132,6 +135,8 @@ class fiber_host {
   static fiber_host* current();
   /// The environment of the running fiber, or nullptr.
   static fiber_environment* current_environment();
+  /// Names what the running fiber does from now on, for a report of its crash; `function` outlives the fiber.
+  static void name_running(const char* function);
   /// True while the running fiber has been cancelled: long computations may look and leave early.
   static bool cancelled();
   /// Throws `cancelled_error` if the running fiber has been cancelled; does nothing outside of fibers. Once in a while

@@ -1,4 +1,4 @@
-// What a member says at its end; apart from member.hpp, so that programs need not compile the actor.
+// What a member says at its end; apart from member_door.hpp, so that programs need not compile the actor.
 #pragma once
 
 #include <troupe/device/base/error.hpp>

@@ -9,6 +9,7 @@ namespace troupe {
 namespace {
 
 bool is_server(const member_record& record) { return record.task.job == "ps"; }
+bool is_worker(const member_record& record) { return record.task.job == "worker"; }
 
 }  // namespace
 
@@ -33,16 +34,35 @@ membership_actor::behavior_type membership_state::make_behavior(dialer_actor dia
     by_task_.emplace(task, entry.get());
     members_.push_back(std::move(entry));
   }
-  self_->set_down_handler(
-      [this](const caf::down_msg& down) { requests_.lost(down.source, status_of(down.reason, "its link")); });
+  self_->set_down_handler([this](const caf::down_msg& down) {
+    requests_.lost(down.source, status_of(down.reason, "its link"));
+    for (auto& [_, listeners] : followers_)
+      std::erase_if(listeners, [&](const auto& each) { return each.address() == down.source; });
+  });
   for (const auto& member : members_) dial(*member);
   ++epoch_;
   if (audience_.client) self_->send(audience_.client, view_atom_v, servers());
+  if (audience_.directory)
+    self_->send(audience_.directory, adopt_atom_v, membership_actor{self_}, wire<job_sizes>{jobs()});
   return {
       [this](suspect_atom, std::uint64_t key, wire<status>& why) {
         if (key < members_.size() && why.open().ok()) suspect(key, *why);
       },
       [this](view_atom) { return view(); },
+      [this](find_atom, const std::string& which,
+             std::int64_t limit_ns) -> caf::result<caf::strong_actor_ptr, wire<actor_interface>> {
+        if (audience_.directory) return self_->delegate(audience_.directory, find_atom_v, which, limit_ns);
+        return make_error(status{status_code::failed_precondition, "the chief has no directory of actors"});
+      },
+      [this](leave_atom, wire<departure>& message) {
+        if (!message.open().ok()) return;
+        const auto found = by_task_.find(message->task);
+        if (found != by_task_.end() && found->second->record.incarnation == message->incarnation)
+          suspect(found->second->key, message->why);
+      },
+      [this](follow_atom, const presence_listener& listener, wire<std::vector<task_id>>& tasks) {
+        if (listener && tasks.open().ok()) follow(listener, *tasks);
+      },
       [this](watch_atom, wire<std::vector<task_id>>& tasks) -> caf::result<wire<cluster_view>> {
         if (const auto problem = tasks.open(); !problem.ok()) return make_error(problem);
         if (all_present(*tasks)) return view();
@@ -87,13 +107,15 @@ void membership_state::adopt(member_entry& member, const member_actor& handle) {
           requests_.ask(
               handle, options_.dial_limit, what, [enters](parameter_server_actor& server) { enters(server); }, failed,
               server_atom_v);
+        else if (!is_worker(member.record))
+          enters(handle);
         else
           requests_.ask(
               handle, options_.dial_limit, what, [enters](worker_actor& worker) { enters(worker); }, failed,
               worker_atom_v);
       },
       failed, adopt_atom_v, membership_actor{self_},
-      wire<adoption>{{options_.chief, member.record.task, options_.chief_silence_max.count()}});
+      wire<adoption>{{options_.chief, member.record.task, options_.chief_silence_max.count(), jobs()}});
   // A link that breaks now is dialled again at once. Later it is the detector that watches.
   self_->monitor(handle);
 }
@@ -105,7 +127,12 @@ void membership_state::enter(member_entry& member, const member_actor& handle, c
   member.record.why = {};
   self_->send(detector_, watch_atom_v, member.key, pingable_actor{handle});
   changed(member);
-  publish(event_kind::member_joined, member);
+  publish(event_kind::member_joined, member,
+          who.build_id == options_.chief.build_id
+              ? status{}
+              : status{status_code::failed_precondition,
+                       "its program is another build than the chief's, so that it runs only functions that both have "
+                       "registered by name (TROUPE_REGISTER)"});
 }
 
 void membership_state::present(member_entry& member, const member_actor& handle, const identity& who,
@@ -123,6 +150,12 @@ void membership_state::present(member_entry& member, const member_actor& handle,
   // The coordinator first: what it has to say to the server is said before others find it.
   if (audience_.coordinator) self_->send(audience_.coordinator, up_atom_v, server, wire<identity>{who});
   enter(member, handle, who);
+}
+
+/// A member that only runs the application's actors.
+void membership_state::present(member_entry& member, const member_actor& handle, const identity& who,
+                               const member_actor&) {
+  if (!retiring_) enter(member, handle, who);
 }
 
 void membership_state::retry(member_entry& member, const status& why) {
@@ -145,7 +178,8 @@ void membership_state::suspect(std::uint64_t key, const status& why) {
   member.record.why = why.wrap(status_code::unavailable, to_string(member.record.task) + " is lost");
   changed(member);
   publish(event_kind::member_lost, member, member.record.why);
-  if (audience_.coordinator) self_->send(audience_.coordinator, down_atom_v, wire<member_record>{member.record});
+  if (audience_.coordinator && (is_worker(member.record) || is_server(member.record)))
+    self_->send(audience_.coordinator, down_atom_v, wire<member_record>{member.record});
   dial(member);
 }
 
@@ -165,17 +199,58 @@ wire<cluster_view> membership_state::servers() const {
   return result;
 }
 
+job_sizes membership_state::jobs() const {
+  job_sizes sizes{{options_.chief.task.job, 1}};
+  for (const auto& member : members_) ++sizes[member->record.task.job];
+  return sizes;
+}
+
 void membership_state::changed(const member_entry& member) {
   ++epoch_;
+  if (const auto found = followers_.find(member.record.task); found != followers_.end())
+    for (const auto& listener : found->second) tell(listener, member.record.task);
   if (is_server(member.record)) {
     wire<cluster_view> news{{epoch_, {member.record}}};
     // Encoded once for all, and not in the one thread that writes to all of them.
     if (self_->system().has_middleman()) news.seal();
     if (audience_.client) self_->send(audience_.client, view_atom_v, news);
     for (const auto& each : members_)
-      if (each->handle && !is_server(each->record)) self_->send(each->handle, view_atom_v, news);
+      if (each->handle && is_worker(each->record)) self_->send(each->handle, view_atom_v, news);
   }
   answer_waiting();
+}
+
+void membership_state::follow(const presence_listener& listener, const std::vector<task_id>& tasks) {
+  auto is_known = false;
+  for (const auto& [_, listeners] : followers_)
+    is_known = is_known || std::find(listeners.begin(), listeners.end(), listener) != listeners.end();
+  if (!is_known) self_->monitor(listener);
+  for (const auto& task : tasks) {
+    tell(listener, task);
+    if (!by_task_.contains(task)) continue;
+    auto& listeners = followers_[task];
+    if (std::find(listeners.begin(), listeners.end(), listener) == listeners.end()) listeners.push_back(listener);
+  }
+}
+
+void membership_state::tell(const presence_listener& listener, const task_id& task) const {
+  const auto found = by_task_.find(task);
+  if (found != by_task_.end()) {
+    const auto& member = *found->second;
+    const auto is_near = listener.node() == self_->node();
+    self_->send(listener, presence_atom_v,
+                is_near ? caf::actor_cast<caf::strong_actor_ptr>(member.handle) : caf::strong_actor_ptr{},
+                wire<member_record>{member.record});
+    return;
+  }
+  member_record record{.task = task, .address = {}, .incarnation = 0, .state = presence::absent, .why = {}};
+  if (task == options_.chief.task) {
+    record.incarnation = options_.chief.incarnation;
+    record.state = presence::present;
+  } else {
+    record.why = {status_code::not_found, to_string(task) + " is no task of this cluster"};
+  }
+  self_->send(listener, presence_atom_v, caf::strong_actor_ptr{}, wire<member_record>{std::move(record)});
 }
 
 void membership_state::answer_waiting() {
@@ -216,7 +291,11 @@ caf::result<caf::ok_atom> membership_state::retire(const status& why) {
 void membership_state::publish(event_kind kind, const member_entry& member, const status& why) {
   if (audience_.events)
     self_->send(audience_.events, event_atom_v,
-                wire<event>{{.kind = kind, .task = member.record.task, .epoch = epoch_, .why = why}});
+                wire<event>{{.kind = kind,
+                             .task = member.record.task,
+                             .epoch = epoch_,
+                             .why = why,
+                             .incarnation = member.record.incarnation}});
 }
 
 membership_actor::behavior_type membership(membership_state::pointer self, dialer_actor dialer,

@@ -11,7 +11,8 @@
 //
 // Clusters are large, so a change must cost what it changes. Only servers concern other members, since only variables
 // look for them: a worker hears of all servers when it comes, and then of each one that changes. So the admission of N
-// workers costs N messages, and that of a server one record for each worker.
+// workers costs N messages, and that of a server one record for each worker. Who follows the application's actors on a
+// member (offers/directory.hpp) hears of that member only.
 //
 // Semantics: semantics.md 5.2.3.
 #pragma once
@@ -50,6 +51,8 @@ struct membership_audience {
   coordinator_actor coordinator;
   client_actor client;
   event_bus_actor events;
+  /// Of the chief's own actors.
+  directory_actor directory;
 };
 
 class membership_state {
@@ -81,11 +84,15 @@ class membership_state {
   void present(member_entry& member, const member_actor& handle, const identity& who, const worker_actor& worker);
   void present(member_entry& member, const member_actor& handle, const identity& who,
                const parameter_server_actor& server);
+  void present(member_entry& member, const member_actor& handle, const identity& who, const member_actor& role);
   void suspect(std::uint64_t key, const status& why);
   void retry(member_entry& member, const status& why);
   wire<cluster_view> view() const;
   wire<cluster_view> servers() const;
+  job_sizes jobs() const;
   void changed(const member_entry& member);
+  void follow(const presence_listener& listener, const std::vector<task_id>& tasks);
+  void tell(const presence_listener& listener, const task_id& task) const;
   void answer_waiting();
   bool all_present(const std::vector<task_id>& tasks) const;
   caf::result<caf::ok_atom> retire(const status& why);
@@ -101,6 +108,8 @@ class membership_state {
   std::vector<std::unique_ptr<member_entry>> members_;
   std::map<task_id, const member_entry*> by_task_;
   std::vector<waiting> waiting_;
+  /// Who hears of a member.
+  std::map<task_id, std::vector<presence_listener>> followers_;
   std::uint64_t epoch_ = 0;
   bool retiring_ = false;
 };

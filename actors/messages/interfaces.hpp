@@ -38,6 +38,7 @@ using extend = typename extended_interface<Handle, Messages...>::type;
 
 }  // namespace detail
 
+class actor_link;
 class closure;
 class operation_group;
 class lock_step;
@@ -84,6 +85,10 @@ CAF_ADD_ATOM(troupe_atoms, troupe, gather_atom, "gather")
 CAF_ADD_ATOM(troupe_atoms, troupe, broken_atom, "broken")
 CAF_ADD_ATOM(troupe_atoms, troupe, set_atom, "set")
 CAF_ADD_ATOM(troupe_atoms, troupe, fetch_atom, "fetch")
+CAF_ADD_ATOM(troupe_atoms, troupe, offer_atom, "offer")
+CAF_ADD_ATOM(troupe_atoms, troupe, follow_atom, "follow")
+CAF_ADD_ATOM(troupe_atoms, troupe, presence_atom, "presence")
+CAF_ADD_ATOM(troupe_atoms, troupe, leave_atom, "leave")
 CAF_END_TYPE_ID_BLOCK(troupe_atoms)
 
 namespace troupe {
@@ -114,22 +119,40 @@ using parameter_server_actor =
                      caf::replies_to<dismiss_atom, std::uint64_t, wire<session_fence>>::with<caf::ok_atom>,
                      caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>>;
 
+/// Hears of one member each time that it comes or goes. The first element is its door, for the chief's own process.
+using presence_listener = caf::typed_actor<caf::reacts_to<presence_atom, caf::strong_actor_ptr, wire<member_record>>>;
+
+/// Hears that a peer is lost, by the key that it is watched under.
+using suspicion_listener = caf::typed_actor<caf::reacts_to<suspect_atom, std::uint64_t, wire<status>>>;
+
+/// Knows the actors that the application offers on a process, by their names, and answers as soon as there is one of
+/// this name, or with an error after so many nanoseconds; see offers/directory.hpp.
+using actor_finder = caf::typed_actor<
+    caf::replies_to<find_atom, std::string, std::int64_t>::with<caf::strong_actor_ptr, wire<actor_interface>>>;
+
 /// Who is in, with epochs; see membership.hpp.
 using membership_actor =
-    caf::typed_actor<caf::reacts_to<suspect_atom, std::uint64_t, wire<status>>,
-                     caf::replies_to<view_atom>::with<wire<cluster_view>>,
-                     // Answers with the view as soon as all these tasks are present.
-                     caf::replies_to<watch_atom, wire<std::vector<task_id>>>::with<wire<cluster_view>>,
-                     // Ends all members in order, with this status as their reason.
-                     caf::replies_to<retire_atom, wire<status>>::with<caf::ok_atom>>;
+    detail::extend<actor_finder, caf::reacts_to<suspect_atom, std::uint64_t, wire<status>>,
+                   caf::replies_to<view_atom>::with<wire<cluster_view>>,
+                   // A member ends: the chief takes back what it has given to it.
+                   caf::reacts_to<leave_atom, wire<departure>>,
+                   // Tells how these members are now, and each change, until the listener ends.
+                   caf::reacts_to<follow_atom, presence_listener, wire<std::vector<task_id>>>,
+                   // Answers with the view as soon as all these tasks are present.
+                   caf::replies_to<watch_atom, wire<std::vector<task_id>>>::with<wire<cluster_view>>,
+                   // Ends all members in order, with this status as their reason.
+                   caf::replies_to<retire_atom, wire<status>>::with<caf::ok_atom>>;
 
-/// The process's own door: who it is, whether it is alive, which roles it has; see member.hpp.
-using member_actor = caf::typed_actor<
+/// The process's own door: who it is, whether it is alive, which roles it has; see member_door.hpp.
+using member_actor = detail::extend<
+    actor_finder,
     // A chief takes the process in.
     caf::replies_to<adopt_atom, membership_actor, wire<adoption>>::with<wire<identity>>,
     caf::replies_to<worker_atom>::with<worker_actor>, caf::replies_to<server_atom>::with<parameter_server_actor>,
     caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>, caf::reacts_to<view_atom, wire<cluster_view>>,
     caf::replies_to<retire_atom, wire<status>>::with<caf::ok_atom>,
+    // From the same process: it ends.
+    caf::reacts_to<leave_atom, wire<status>>,
     // The process's worker does not do what it is told: the process ends and can be started anew.
     caf::reacts_to<dismiss_atom, wire<status>>>;
 
@@ -167,8 +190,17 @@ using coordinator_actor = detail::extend<
 /// Whoever answers pings.
 using pingable_actor = caf::typed_actor<caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>>;
 
-/// Hears that a peer is lost, by the key that it is watched under.
-using suspicion_listener = caf::typed_actor<caf::reacts_to<suspect_atom, std::uint64_t, wire<status>>>;
+/// Where a member looks up the application's actors, its own and others'; see offers/directory.hpp.
+using directory_actor = caf::typed_actor<
+    caf::replies_to<find_atom, std::string, std::int64_t>::with<caf::strong_actor_ptr, wire<actor_interface>>,
+    caf::reacts_to<presence_atom, caf::strong_actor_ptr, wire<member_record>>,
+    caf::reacts_to<suspect_atom, std::uint64_t, wire<status>>,
+    // From the same process: this name is offered now, this link is wanted, or not any more; the door has a chief.
+    caf::reacts_to<offer_atom, std::string>, caf::reacts_to<follow_atom, std::shared_ptr<actor_link>>,
+    caf::reacts_to<release_atom, std::shared_ptr<actor_link>>,
+    // From the clock: requests over the link may be late.
+    caf::reacts_to<caf::tick_atom, std::shared_ptr<actor_link>>,
+    caf::reacts_to<adopt_atom, membership_actor, wire<job_sizes>>>;
 
 /// Judges by silence; see failure_detector.hpp.
 using failure_detector_actor = caf::typed_actor<caf::reacts_to<watch_atom, std::uint64_t, pingable_actor>,
@@ -198,7 +230,7 @@ using client_actor = caf::typed_actor<caf::reacts_to<perform_atom, std::shared_p
                                       caf::reacts_to<dismiss_atom>>;
 
 /// Handles that are held without CAF's class; null where there is none.
-using coordinator_ptr = std::shared_ptr<const coordinator_actor>;
+using coordinator_ptr = std::shared_ptr<const class weak_coordinator>;
 using client_ptr = std::shared_ptr<const client_actor>;
 
 using lock_step_ptr = std::shared_ptr<lock_step>;
@@ -224,6 +256,7 @@ using merge_barrier_actor = caf::typed_actor<caf::reacts_to<run_atom, lock_step_
 }  // namespace troupe
 
 // These never leave the process: the facade hands them to actors beside it.
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::actor_link>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::closure>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::operation_group>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::lock_step>)

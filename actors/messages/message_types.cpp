@@ -2,6 +2,7 @@
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/actors/rpc/rpc_messages.hpp>
+#include <troupe/actors/values/message_type.hpp>
 #include <troupe/actors/values/wire.hpp>
 
 #include <caf/actor_system_config.hpp>
@@ -42,6 +43,10 @@ void add_troupe_types(caf::actor_system_config& config) {
   add_type<wire<adoption>>(config, "troupe.adoption");
   add_type<wire<member_record>>(config, "troupe.member_record");
   add_type<wire<cluster_view>>(config, "troupe.cluster_view");
+  add_type<wire<actor_interface>>(config, "troupe.actor_interface");
+  add_type<wire<departure>>(config, "troupe.departure");
+  add_type<wire<job_sizes>>(config, "troupe.job_sizes");
+  add_type<presence_listener>(config, "troupe.presence_listener");
   add_type<wire<std::vector<task_id>>>(config, "troupe.tasks");
   add_type<wire<std::vector<status>>>(config, "troupe.statuses");
   add_type<wire<status>>(config, "troupe.status");
@@ -69,6 +74,7 @@ void add_troupe_types(caf::actor_system_config& config) {
   add_type<std::vector<rpc::executor_actor>>(config, "std::vector<troupe.rpc.executor>");
   add_type<rpc::connection_actor>(config, "troupe.rpc.connection");
   add_type<rpc::door_actor>(config, "troupe.rpc.door");
+  add_registered_types(config);
   config.add_error_category(fault_category, render_fault);
 }
 

@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-inline constexpr std::uint32_t protocol_number = 5;
+inline constexpr std::uint32_t protocol_number = 6;
 
 // --- coordinator and worker -----------------------------------------------------------------------------------------
 
@@ -177,11 +177,23 @@ struct identity {
   std::int64_t process = 0;
 };
 
-/// What the chief tells a member when it takes it in: who it thinks it is and how long silence may last.
+/// How many tasks each job of the cluster has.
+using job_sizes = std::map<std::string, int>;
+
+/// What the chief tells a member when it takes it in: who it thinks it is, how long silence may last, who else there
+/// is.
 struct adoption {
   identity chief;
   task_id task;
   std::int64_t chief_silence_max_ns = 0;
+  job_sizes jobs;
+};
+
+/// A member that ends although its chief has not told it to.
+struct departure {
+  task_id task;
+  std::uint64_t incarnation = 0;
+  status why;
 };
 
 enum class presence : std::uint8_t { absent, present };
@@ -205,6 +217,9 @@ struct cluster_view {
   /// What is newer replaces what was known.
   void take(const cluster_view& news);
 };
+
+/// What an actor of the application takes, as names that processes can compare (offers/actor_interface.hpp).
+using actor_interface = std::vector<std::string>;
 
 // --- groups ---------------------------------------------------------------------------------------------------------
 
@@ -247,6 +262,10 @@ struct event {
   /// How many closures or resources it is about.
   std::uint64_t count = 0;
   status why;
+  /// Of the member, when it joined or was lost.
+  std::uint64_t incarnation = 0;
+  /// Some of the functions whose closures it is about.
+  std::vector<std::string> functions;
 };
 
 std::string to_string(event_kind kind);

@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// One task of a cluster: "chief", "worker" or "ps", and its index within that job.
+/// One task of a cluster: "chief", "worker", "ps" or another role, and its index within that job.
 struct task_id {
   std::string job;
   int index = 0;

@@ -13,11 +13,11 @@ enum class attachment_kind : std::uint8_t { inline_bytes, ticket };
 
 constexpr std::uint32_t attachments_max = 1 << 16;
 
-caf::error save_attachment(caf::serializer& sink, const buffer& content, duration lifetime) {
+caf::error save_attachment(caf::serializer& sink, const buffer& content, frame_tensors where, duration lifetime) {
   auto size_bytes = static_cast<std::uint64_t>(content.size_bytes());
   if (auto failed = sink(size_bytes)) return failed;
   auto kind = static_cast<std::uint8_t>(attachment_kind::inline_bytes);
-  if (const auto transport = bulk_transport::current()) {
+  if (const auto transport = bulk_transport::current(); transport && where == frame_tensors::beside) {
     kind = static_cast<std::uint8_t>(attachment_kind::ticket);
     auto ticket = transport->offer(content, lifetime);
     return sink(kind, ticket.endpoint, ticket.number);
@@ -55,6 +55,23 @@ caf::error load_attachment(caf::deserializer& source, wire_arrival& arrival, std
   return {};
 }
 
+void check_message_size(const encoded& content, frame_tensors where) {
+  if (content.bytes.size() > message_bytes_max)
+    throw resource_exhausted_error{
+        fmt::format("a message of {} bytes is over the limit of {}; pass large data as tensors, which travel beside "
+                    "the messages",
+                    content.bytes.size(), message_bytes_max)};
+  if (content.attachments.empty() || (where == frame_tensors::beside && bulk_transport::current())) return;
+  // A larger frame breaks the link (basp_guard.hpp); from 4 GiB on CAF cuts it without a word.
+  if (content.size_bytes() > inline_bytes_max)
+    throw resource_exhausted_error{
+        fmt::format("a message of {} bytes is over the limit of {} of a process without a bulk transport; install one "
+                    "(troupe::tcp_bulk), or send less at once",
+                    content.size_bytes(), inline_bytes_max)};
+}
+
+}  // namespace
+
 caf::error load_frame(caf::deserializer& source, wire_arrival& arrival) {
   std::uint64_t size_bytes = 0;
   if (auto failed = source(size_bytes)) return failed;
@@ -70,8 +87,8 @@ caf::error load_frame(caf::deserializer& source, wire_arrival& arrival) {
   return {};
 }
 
-/// The frame around an encoded message.
-caf::error save_frame(caf::serializer& sink, const encoded& content) {
+caf::error save_frame(caf::serializer& sink, const encoded& content, frame_tensors where) {
+  check_message_size(content, where);
   auto size_bytes = static_cast<std::uint64_t>(content.bytes.size());
   if (auto failed = sink(size_bytes)) return failed;
   if (auto failed = sink.apply_raw(size_bytes, const_cast<std::byte*>(content.bytes.data()))) return failed;
@@ -80,31 +97,14 @@ caf::error save_frame(caf::serializer& sink, const encoded& content) {
   const auto bulk_bytes = content.size_bytes() - content.bytes.size();
   const auto lifetime = bulk_transport::offer_lifetime + bulk_transport::transfer_time(bulk_bytes);
   for (const auto& attachment : content.attachments)
-    if (auto failed = save_attachment(sink, attachment, lifetime)) return failed;
+    if (auto failed = save_attachment(sink, attachment, where, lifetime)) return failed;
   return {};
 }
-
-void check_message_size(const encoded& content) {
-  if (content.bytes.size() > message_bytes_max)
-    throw resource_exhausted_error{
-        fmt::format("a message of {} bytes is over the limit of {}; pass large data as tensors, which travel beside "
-                    "the messages",
-                    content.bytes.size(), message_bytes_max)};
-  if (content.attachments.empty() || bulk_transport::current()) return;
-  // A larger frame breaks the link (basp_guard.hpp); from 4 GiB on CAF cuts it without a word.
-  if (content.size_bytes() > inline_bytes_max)
-    throw resource_exhausted_error{
-        fmt::format("a message of {} bytes is over the limit of {} of a process without a bulk transport; install one "
-                    "(troupe::tcp_bulk), or send less at once",
-                    content.size_bytes(), inline_bytes_max)};
-}
-
-}  // namespace
 
 void untyped_wire::seal(const content_codec& codec) {
   if (sealed_ || !object_) return;
   auto content = codec.encode(object_.get());
-  check_message_size(content);
+  check_message_size(content, frame_tensors::beside);
   sealed_ = std::make_shared<const encoded>(std::move(content));
 }
 
@@ -126,10 +126,10 @@ status untyped_wire::open(const content_codec& codec) {
 caf::error untyped_wire::save(caf::serializer& sink, const content_codec& codec) {
   try {
     seal(codec);
-    if (sealed_) return save_frame(sink, *sealed_);
+    if (sealed_) return save_frame(sink, *sealed_, frame_tensors::beside);
     // What passes through unopened must be whole: buffers that wait for their bytes hold anything.
     if (waits_for_bulk() || (arrival_ && !arrival_->problem.ok())) return caf::sec::invalid_argument;
-    return save_frame(sink, arrival_ ? arrival_->content : encoded{});
+    return save_frame(sink, arrival_ ? arrival_->content : encoded{}, frame_tensors::beside);
   } catch (const std::exception&) {
     return caf::sec::invalid_argument;
   }

@@ -58,6 +58,14 @@ struct wire_arrival {
 /// Fetches what the tickets name; calls `done` once, on any thread, after which the message is ARRIVED or BROKEN.
 void fetch_attachments(std::shared_ptr<wire_arrival> arrival, duration limit, std::function<void()> done);
 
+/// Where the tensors of a message travel: beside it, if there is a bulk transport, or always inside.
+enum class frame_tensors { beside, inside };
+/// The frame around an encoded message. @throws resource_exhausted_error over `message_bytes_max` or
+/// `inline_bytes_max`.
+caf::error save_frame(caf::serializer& sink, const encoded& content, frame_tensors where);
+/// @throws resource_exhausted_error for more bytes than one value may have.
+caf::error load_frame(caf::deserializer& source, wire_arrival& arrival);
+
 /// What all wires have in common: everything but the type, and so nothing that every type would compile again.
 class untyped_wire {
  public:

@@ -14,22 +14,27 @@ namespace troupe {
 
 namespace {
 
-status lost(const member_record& record, std::uint64_t wanted) {
-  const auto name = to_string(record.task);
-  if (record.state == presence::absent)
-    return record.why.wrap(status_code::unavailable,
-                           fmt::format("{} is lost with the variables it held; wait for it to come back and restore a "
-                                       "checkpoint",
-                                       name));
-  if (wanted != record.incarnation)
-    return {status_code::unavailable,
-            fmt::format("{} was restarted and lost the variables it held; restore a checkpoint", name)};
-  return {};
-}
-
 const status given_up{status_code::aborted, "its link has been given up"};
 
 }  // namespace
+
+status variable_client::lost(const server_link& server, std::uint64_t wanted) {
+  const auto name = to_string(server.record.task);
+  if (server.record.state == presence::absent)
+    return server.record.why.wrap(status_code::unavailable,
+                                  fmt::format("{} is lost with the variables it held; wait for it to come back and "
+                                              "restore a checkpoint",
+                                              name));
+  if (wanted == server.record.incarnation) return {};
+  if (std::find(server.lives.begin(), server.lives.end(), wanted) != server.lives.end())
+    return {status_code::unavailable,
+            fmt::format("{} was restarted and lost the variables it held; restore a checkpoint", name)};
+  return {
+      status_code::unavailable,
+      fmt::format("the variable was never on {} as far as this process knows: it belongs to another cluster, or the "
+                  "server was restarted before this process began, and a checkpoint must be restored",
+                  name)};
+}
 
 closure_environment* closure_environment::current() {
   return dynamic_cast<closure_environment*>(fiber_host::current_environment());
@@ -72,7 +77,7 @@ void variable_client::submit(const std::shared_ptr<operation_group>& group) {
     server.record.task = {"ps", where.server};
     // Before the first view the record is empty: the operation waits for the view, or for its deadline.
     if (server.record.incarnation != 0)
-      if (auto why = lost(server.record, where.incarnation); !why.ok()) {
+      if (auto why = lost(server, where.incarnation); !why.ok()) {
         finish({group, i, 0}, {.ended = std::move(why)});
         continue;
       }
@@ -477,9 +482,14 @@ void variable_client::take_record(const member_record& record) {
   auto& server = servers_[record.task.index];
   const auto before = std::exchange(server.record, record).incarnation;
   const auto present = record.state == presence::present;
+  if (record.incarnation != 0 && record.incarnation != before) {
+    constexpr std::size_t remembered_max = 1000;
+    server.lives.push_back(record.incarnation);
+    if (server.lives.size() > remembered_max) server.lives.pop_front();
+  }
   if (!present || before != record.incarnation) {
     if (server.at != link_state::idle) enter(server, link_state::idle);
-    if (before != 0) fail(server, lost(record, before));
+    if (before != 0) fail(server, lost(server, before));
     fail_others(server);
   }
   if (present && server.at == link_state::idle) enter(server, link_state::connecting);
@@ -500,7 +510,7 @@ void variable_client::fail_others(server_link& server) {
   for (auto& [_, shard] : server.shards) {
     std::vector<entry> kept;
     for (auto& open : std::exchange(shard.unsent, {})) {
-      auto why = lost(server.record, open.group->requests[open.index].where.incarnation);
+      auto why = lost(server, open.group->requests[open.index].where.incarnation);
       if (why.ok())
         kept.push_back(std::move(open));
       else

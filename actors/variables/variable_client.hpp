@@ -167,6 +167,8 @@ class variable_client {
   };
   struct server_link : link_machine {
     member_record record;
+    /// The incarnations that it was seen in, the latest last.
+    std::deque<std::uint64_t> lives;
     parameter_server_actor handle;
     std::map<std::uint64_t, shard_link> shards;
     /// The last answer to anything.
@@ -182,6 +184,8 @@ class variable_client {
     link_number number = 0;
   };
 
+  /// Why it can't have what is kept in its incarnation `wanted`; ok if it can.
+  static status lost(const server_link& server, std::uint64_t wanted);
   void enter(server_link& server, link_state next);
   void enter(server_link& server, std::uint64_t id, link_state next);
   server_link* in_state(int index, link_number number);

@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/completion.hpp>
+#include <troupe/actors/fibers/has_ended.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
 #include <troupe/actors/variables/variable_operations.hpp>
 
@@ -11,6 +12,9 @@ namespace troupe {
 namespace {
 
 const fiber_local<client_ptr> client_in_use;
+
+const status cluster_has_ended{status_code::failed_precondition,
+                               "the cluster of these variables has ended: use them while it is there"};
 
 }  // namespace
 
@@ -45,6 +49,7 @@ std::vector<operation_outcome> perform_in_thread(const client_ptr& client, std::
 
 started_operations::started_operations(const client_ptr& client, std::vector<shard_request> requests, duration limit)
     : group_(std::make_shared<operation_group>(std::move(requests), limit)), ended_(std::make_shared<completion>()) {
+  if (has_ended(*client)) throw_status(cluster_has_ended);
   group_->done = [ended = ended_] { ended->set(); };
   // The group keeps its own deadline; this one is for a client actor that has ended and answers nobody.
   constexpr auto grace = std::chrono::seconds{1};
@@ -56,8 +61,7 @@ std::vector<operation_outcome> started_operations::wait() {
   try {
     ended_->wait_until(deadline_, "variable operations");
   } catch (const deadline_exceeded_error& late) {
-    throw unavailable_error{late.get_status().wrap(
-        status_code::unavailable, "this process's variable client does not answer: the cluster object was destroyed")};
+    throw_status(late.get_status().wrap(cluster_has_ended.code(), cluster_has_ended.message()));
   }
   return std::move(group_->outcomes);
 }

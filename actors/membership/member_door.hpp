@@ -5,7 +5,8 @@
 //     |               '--the chief is silent, or its link broke and it did not come back--> ORPHANED
 //     '--nobody came within adoption_limit-----------> ORPHANED
 //
-// It answers who the process is and that it lives, hands out the process's roles, and keeps the chief's view current
+// It answers who the process is and that it lives, hands out the process's roles and the actors that the application
+// offers there, and keeps the chief's view current
 // for them. It also watches the chief, as the chief watches it: a member whose chief is lost ends itself (`on_end`
 // tells the runtime), so no worker outlives its job. A member that was frozen gives up its worker's session on waking:
 // the chief has re-queued its closures (C-3).
@@ -23,10 +24,12 @@
 
 namespace troupe {
 
-struct member_options {
+struct member_door_options {
   identity self;
   worker_actor worker;
   parameter_server_actor server;
+  /// Of the application's actors; null: nobody offers any.
+  directory_actor directory;
   /// How long a process waits for its chief's first word.
   duration adoption_limit = std::chrono::minutes{5};
   /// Longer pauses of the process itself end its worker's session.
@@ -38,32 +41,35 @@ struct member_options {
   std::function<void(const member_end&)> on_end;
 };
 
-class member_state {
+class member_door_state {
  public:
   static constexpr const char* name = "member";
-  using pointer = member_actor::stateful_pointer<member_state>;
+  using pointer = member_actor::stateful_pointer<member_door_state>;
 
-  explicit member_state(pointer self) : self_(self), clock_(self) {}
-  member_actor::behavior_type make_behavior(member_options options);
+  explicit member_door_state(pointer self) : self_(self), clock_(self) {}
+  member_actor::behavior_type make_behavior(member_door_options options);
 
  private:
   caf::result<wire<identity>> adopt(const membership_actor& chief, const adoption& terms);
   void lose_link(const status& why);
   void take_view(wire<cluster_view>& view);
   void tick();
+  void leave(const status& why);
   void end(member_end how);
 
   pointer self_;
   timers clock_;
-  member_options options_;
+  member_door_options options_;
   membership_actor chief_;
   adoption terms_;
+  /// Why no chief can have this process any more.
+  status leaving_;
   std::uint64_t adoptions_ = 0;
   std::uint64_t epoch_ = 0;
   time_point last_heard_{};
   time_point last_tick_{};
 };
 
-member_actor::behavior_type member(member_state::pointer self, member_options options);
+member_actor::behavior_type member_door(member_door_state::pointer self, member_door_options options);
 
 }  // namespace troupe

@@ -1,5 +1,5 @@
 #include <troupe/actors/fibers/fault.hpp>
-#include <troupe/actors/membership/member.hpp>
+#include <troupe/actors/membership/member_door.hpp>
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ std::string to_string(member_end::kind how) {
   return "unknown";
 }
 
-member_actor::behavior_type member_state::make_behavior(member_options options) {
+member_actor::behavior_type member_door_state::make_behavior(member_door_options options) {
   options_ = std::move(options);
   last_heard_ = last_tick_ = clock_.now();
   clock_.after(tick_interval, [this] { tick(); });
@@ -53,6 +53,12 @@ member_actor::behavior_type member_state::make_behavior(member_options options) 
         return make_error(
             status{status_code::failed_precondition, to_string(options_.self.task) + " is no parameter server"});
       },
+      [this](find_atom, const std::string& which,
+             std::int64_t limit_ns) -> caf::result<caf::strong_actor_ptr, wire<actor_interface>> {
+        if (options_.directory) return self_->delegate(options_.directory, find_atom_v, which, limit_ns);
+        return make_error(
+            status{status_code::failed_precondition, to_string(options_.self.task) + " has no directory of actors"});
+      },
       [this](alive_atom, std::uint64_t number) {
         if (chief_ && self_->current_sender() && self_->current_sender()->node() == chief_.node())
           last_heard_ = clock_.now();
@@ -63,13 +69,17 @@ member_actor::behavior_type member_state::make_behavior(member_options options) 
         end({member_end::kind::retired, why.open().ok() ? *why : status{}});
         return caf::ok_atom_v;
       },
+      [this](leave_atom, wire<status>& why) {
+        if (why.open().ok()) leave(*why);
+      },
       [this](dismiss_atom, wire<status>& why) {
         if (why.open().ok()) end({member_end::kind::dismissed, *why});
       },
   };
 }
 
-caf::result<wire<identity>> member_state::adopt(const membership_actor& chief, const adoption& terms) {
+caf::result<wire<identity>> member_door_state::adopt(const membership_actor& chief, const adoption& terms) {
+  if (!leaving_.ok()) return make_error(leaving_);
   const auto& self = options_.self;
   if (terms.chief.protocol != self.protocol)
     return make_error(status{status_code::failed_precondition,
@@ -90,25 +100,26 @@ caf::result<wire<identity>> member_state::adopt(const membership_actor& chief, c
   terms_ = terms;
   last_heard_ = clock_.now();
   self_->monitor(chief_);
+  if (options_.directory) self_->send(options_.directory, adopt_atom_v, chief_, wire<job_sizes>{terms.jobs});
   return wire<identity>{self};
 }
 
 /// A chief that lives dials again within milliseconds.
-void member_state::lose_link(const status& why) {
+void member_door_state::lose_link(const status& why) {
   clock_.after(options_.link_loss_max, [this, why, adoption = adoptions_, lost = clock_.now()] {
     if (adoption == adoptions_ && last_heard_ <= lost)
       end({member_end::kind::orphaned, why.wrap(status_code::unavailable, "the chief is lost")});
   });
 }
 
-void member_state::take_view(wire<cluster_view>& view) {
+void member_door_state::take_view(wire<cluster_view>& view) {
   // M-1: views of one chief come in order over one link; an older one would be another chief's.
   if (!view.open().ok() || view->epoch < epoch_) return;
   epoch_ = view->epoch;
   if (options_.worker) self_->send(options_.worker, view_atom_v, view);
 }
 
-void member_state::tick() {
+void member_door_state::tick() {
   const auto now = clock_.now();
   const auto paused = now - last_tick_ - tick_interval;
   last_tick_ = now;
@@ -126,11 +137,16 @@ void member_state::tick() {
   clock_.after(tick_interval, [this] { tick(); });
 }
 
-void member_state::end(member_end how) {
+void member_door_state::leave(const status& why) {
+  leaving_ = why;
+  if (chief_) self_->send(chief_, leave_atom_v, wire<departure>{{options_.self.task, options_.self.incarnation, why}});
+}
+
+void member_door_state::end(member_end how) {
   if (auto on_end = std::exchange(options_.on_end, {})) on_end(how);
 }
 
-member_actor::behavior_type member(member_state::pointer self, member_options options) {
+member_actor::behavior_type member_door(member_door_state::pointer self, member_door_options options) {
   return self->state.make_behavior(std::move(options));
 }
 

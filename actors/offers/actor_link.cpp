@@ -1,0 +1,264 @@
+#include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/offers/actor_link.hpp>
+
+#include <caf/actor_cast.hpp>
+#include <caf/actor_clock.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/mailbox_element.hpp>
+#include <caf/make_message.hpp>
+#include <caf/sec.hpp>
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+actor_link::actor_link(task_id task, std::string name, actor_interface wanted)
+    : task_(std::move(task)), name_(std::move(name)), wanted_(std::move(wanted)) {
+  why_ = {status_code::unavailable, description() + " has not been found yet"};
+}
+
+std::string actor_link::description() const { return fmt::format("\"{}\" on {}", name_, to_string(task_)); }
+
+actor_link::state actor_link::now() const {
+  const std::scoped_lock lock{mutex_};
+  return state_;
+}
+
+caf::strong_actor_ptr actor_link::current() const {
+  const std::scoped_lock lock{mutex_};
+  return current_;
+}
+
+status actor_link::why() const {
+  const std::scoped_lock lock{mutex_};
+  return why_;
+}
+
+// --- waiting --------------------------------------------------------------------------------------------------------
+
+caf::strong_actor_ptr actor_link::await_known(duration limit) { return await(limit, false); }
+caf::strong_actor_ptr actor_link::await_up(duration limit) { return await(limit, true); }
+
+caf::strong_actor_ptr actor_link::await(duration limit, bool through_losses) {
+  const auto deadline = later(current_time(), limit);
+  for (;;) {
+    const auto changed = std::make_shared<completion>();
+    {
+      const std::scoped_lock lock{mutex_};
+      if (state_ == state::up) return current_;
+      if (lasting_ || (state_ == state::down && !through_losses)) throw_status(why_);
+      std::erase_if(waiting_, [](const auto& each) { return each.expired(); });
+      waiting_.push_back(changed);
+    }
+    if (!changed->wait_until(deadline))
+      throw deadline_exceeded_error{
+          why().wrap(status_code::deadline_exceeded,
+                     fmt::format("{} was not found within {} ms", description(), in_milliseconds(limit)))};
+  }
+}
+
+// --- requests -------------------------------------------------------------------------------------------------------
+
+actor_link::passage actor_link::open(const caf::strong_actor_ptr& self, caf::message_id answer, time_point deadline) {
+  const std::scoped_lock lock{mutex_};
+  if (state_ != state::up) return {.to = nullptr, .place = {}, .why = why_};
+  if (free_.empty()) make_room();
+  const auto number = free_.back();
+  free_.pop_back();
+  requests_[number] = {caf::actor_cast<caf::weak_actor_ptr>(self), answer, deadline};
+  if (deadline < alarm_) set_alarm(deadline);
+  return {.to = current_, .place = {.number = number, .life = life_}, .why = {}};
+}
+
+void actor_link::close(const place& where) {
+  const std::scoped_lock lock{mutex_};
+  // A loss has ended it otherwise, and the place may be another one's.
+  if (where.life != life_) return;
+  requests_[where.number] = {};
+  free_.push_back(where.number);
+}
+
+/// One question of a thread or fiber: its place, and what takes its answer.
+void actor_link::close(const place& where, const caf::error& failed) {
+  close(where);
+  if (failed != caf::sec::request_receiver_down) return;
+  std::unique_lock lock{mutex_};
+  if (where.life != life_) return;
+  const auto keeper = keeper_;
+  fall(lock, {status_code::unavailable, description() + " is not there any more"}, false);
+  caf::anon_send(caf::actor_cast<directory_actor>(keeper), caf::tick_atom_v, shared_from_this());
+}
+
+class actor_link::asking {
+ public:
+  asking(actor_link& link, caf::actor_system& system) : link_(link), taker_(link.take_taker(system)) {}
+  ~asking() {
+    link_.close(taken_.place);
+    link_.give_back(std::move(taker_));
+  }
+  asking(const asking&) = delete;
+
+  caf::message ask(caf::message question, time_point deadline, duration limit) {
+    const auto what = "asking " + link_.description();
+    const auto number = taker_->begin();
+    taken_ = link_.open(taker_->handle(), number.response_id());
+    if (!taken_.to) throw_status(taken_.why);
+    taken_.to->enqueue(taker_->handle(), number, std::move(question), nullptr);
+    auto answer = taker_->wait_until(deadline, limit, what);
+    if (answer.match_elements<caf::error>()) link_.close(std::exchange(taken_.place, {}), answer.get_as<caf::error>(0));
+    return detail::checked_answer(std::move(answer), what);
+  }
+
+ private:
+  actor_link& link_;
+  std::unique_ptr<answer_taker> taker_;
+  passage taken_;
+};
+
+caf::message actor_link::ask(caf::message question, duration limit) {
+  const auto deadline = later(current_time(), limit);
+  auto& system = *await_known(limit)->home_system;
+  return asking{*this, system}.ask(std::move(question), deadline, limit);
+}
+
+std::unique_ptr<answer_taker> actor_link::take_taker(caf::actor_system& system) {
+  {
+    const std::scoped_lock lock{mutex_};
+    if (!takers_.empty()) {
+      auto taker = std::move(takers_.back());
+      takers_.pop_back();
+      return taker;
+    }
+  }
+  return std::make_unique<answer_taker>(system);
+}
+
+void actor_link::give_back(std::unique_ptr<answer_taker> taker) {
+  constexpr std::size_t kept_max = 16;
+  const std::scoped_lock lock{mutex_};
+  if (!lasting_ && takers_.size() < kept_max) takers_.push_back(std::move(taker));
+}
+
+void actor_link::set_alarm(time_point when) {
+  alarm_ = when;
+  keeper_->home_system->clock().schedule_message(
+      when, keeper_,
+      caf::make_mailbox_element(nullptr, caf::make_message_id(), {}, caf::tick_atom_v, shared_from_this()));
+}
+
+void actor_link::end_late_requests() {
+  std::vector<open_request> late;
+  std::unique_lock lock{mutex_};
+  if (!keeper_) return;
+  const auto now = keeper_->home_system->clock().now();
+  auto next = never;
+  for (auto& request : requests_) {
+    if (request.deadline > now) {
+      next = std::min(next, request.deadline);
+      continue;
+    }
+    // Whoever asked closes the place.
+    late.push_back(request);
+    request.deadline = never;
+  }
+  alarm_ = never;
+  if (next < never) set_alarm(next);
+  lock.unlock();
+  for (const auto& request : late)
+    if (const auto self = request.self.lock())
+      self->enqueue(nullptr, request.answer, caf::make_message(caf::make_error(caf::sec::request_timeout)), nullptr);
+}
+
+/// Actors that ended with a request open have left their places behind.
+void actor_link::make_room() {
+  for (std::size_t i = 0; i < requests_.size(); ++i)
+    if (!requests_[i].self.lock()) {
+      requests_[i] = {};
+      free_.push_back(i);
+    }
+  // Looked through again only when so many more are open.
+  const auto places = requests_.size();
+  if (free_.size() > places / 2) return;
+  constexpr std::size_t places_min = 16;
+  requests_.resize(std::max(2 * places, places_min));
+  for (auto i = requests_.size(); i-- > places;) free_.push_back(i);
+}
+
+// --- what happens ---------------------------------------------------------------------------------------------------
+
+void actor_link::watch(std::weak_ptr<watcher> listener) {
+  const std::scoped_lock lock{mutex_};
+  std::erase_if(watchers_, [](const auto& each) { return each.expired(); });
+  watchers_.push_back(std::move(listener));
+}
+
+void actor_link::once_known(std::function<void()> listener) {
+  {
+    const std::scoped_lock lock{mutex_};
+    if (state_ == state::searching) {
+      once_.push_back(std::move(listener));
+      return;
+    }
+  }
+  listener();
+}
+
+void actor_link::rise(caf::strong_actor_ptr to, caf::strong_actor_ptr keeper) {
+  std::unique_lock lock{mutex_};
+  keeper_ = std::move(keeper);
+  state_ = state::up;
+  current_ = std::move(to);
+  why_ = {};
+  lasting_ = false;
+  announce(lock);
+}
+
+void actor_link::fall(status why, bool lasting) {
+  std::unique_lock lock{mutex_};
+  fall(lock, std::move(why), lasting);
+}
+
+/// Unlocks it.
+void actor_link::fall(std::unique_lock<std::mutex>& lock, status why, bool lasting) {
+  state_ = state::down;
+  // The actor may end with its last handle: not under the lock.
+  const auto gone = std::exchange(current_, nullptr);
+  const auto keeper = lasting ? std::exchange(keeper_, nullptr) : nullptr;
+  why_ = std::move(why);
+  lasting_ = lasting;
+  // For good: the system may end before the link does.
+  const auto unused = lasting ? std::exchange(takers_, {}) : decltype(takers_){};
+  ++life_;
+  free_.clear();
+  const auto lost = std::exchange(requests_, {});
+  const auto reason = make_error(why_);
+  announce(lock);
+  for (const auto& request : lost)
+    if (const auto self = request.self.lock())
+      self->enqueue(nullptr, request.answer, caf::make_message(reason), nullptr);
+}
+
+void actor_link::note(status why) {
+  const std::scoped_lock lock{mutex_};
+  if (state_ != state::up) why_ = std::move(why);
+}
+
+void actor_link::announce(std::unique_lock<std::mutex>& lock) {
+  std::vector<std::shared_ptr<completion>> waiting;
+  for (const auto& each : std::exchange(waiting_, {}))
+    if (auto alive = each.lock()) waiting.push_back(std::move(alive));
+  std::vector<std::shared_ptr<watcher>> watching;
+  for (const auto& each : watchers_)
+    if (auto alive = each.lock()) watching.push_back(std::move(alive));
+  const auto once = std::exchange(once_, {});
+  lock.unlock();
+  for (const auto& each : once) each();
+  for (const auto& each : waiting) each->set();
+  for (const auto& each : watching) (*each)();
+}
+
+}  // namespace troupe

@@ -1,0 +1,280 @@
+// An actor that the application offers on some member, as others hold it: by its name, through losses.
+//
+//   auto sensor = here.find<sensor_actor>({"worker", 0}, "sensor");
+//   int degrees = ask(sensor, 1s, read_atom_v);                        // in a thread, or in a closure's fiber
+//   sensor.request(self, 1s, read_atom_v).then([](int degrees) {...}, [](const status& why) {...});
+//   sensor.watch(self, [](const sensor_actor& now) {...}, [](const status& why) {...});
+//
+// While its actor, its process or the link to it is lost, requests fail at once with `unavailable`, those that are
+// open, too (O-1); when the member is there again and offers the name, the same reference leads to the new actor. A
+// request to a reference of which nothing is known yet waits, within its limit.
+//
+// It is a value: closures take references as arguments and return them; they lead to the same name wherever they come.
+// Copies share one link, and holding one keeps no actor alive.
+#pragma once
+
+#include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/notifier.hpp>
+#include <troupe/actors/offers/actor_interface.hpp>
+#include <troupe/actors/offers/actor_watch.hpp>
+#include <troupe/actors/values/message_type.hpp>
+
+#include <caf/actor_cast.hpp>
+#include <caf/behavior.hpp>
+#include <caf/duration.hpp>
+#include <caf/make_message.hpp>
+#include <caf/scheduled_actor.hpp>
+#include <caf/send.hpp>
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace troupe {
+
+namespace detail {
+
+/// The link of the member whose code runs here; one that is down for good where there is none.
+std::shared_ptr<actor_link> link_from_here(const task_id& task, const std::string& name, const actor_interface& wanted);
+/// While it lives, references that are read in this thread are those of the member in this system.
+class decoding_for {
+ public:
+  explicit decoding_for(caf::execution_unit* where);
+  ~decoding_for();
+  decoding_for(const decoding_for&) = delete;
+};
+/// @throws failed_precondition_error for an empty reference.
+actor_link& checked_link(const std::shared_ptr<actor_link>& link);
+/// Waits until it is up, or the deadline. @throws what waiting does not mend.
+void await_until(actor_link& link, time_point deadline);
+
+template <class Actor, class... Ts>
+using answer_of = caf::response_type_unbox<
+    caf::signatures_of_t<Actor>,
+    caf::detail::type_list<typename caf::detail::implicit_conversions<std::decay_t<Ts>>::type...>>;
+
+/// A request of an event-based actor over a link; `then` sends it.
+template <class Actor>
+class link_request {
+ public:
+  link_request(caf::scheduled_actor* self, std::shared_ptr<actor_link> link, duration limit, caf::message question)
+      : self_(self), link_(std::move(link)), limit_(limit), question_(std::move(question)) {}
+
+  /// Calls one of the two in `self`, once, never before this returns. `on_error` takes a `const status&`.
+  template <class OnValue, class OnError>
+  void then(OnValue on_value, OnError on_error) && {
+    const auto sent = self_->new_request_id(caf::message_priority::normal);
+    const caf::strong_actor_ptr me{self_->ctrl()};
+    const auto [to, place, why] = link_->open(me, sent.response_id(), later(self_->clock().now(), limit_));
+    if (!to && link_->now() == actor_link::state::searching)
+      return wait(sent, std::move(on_value), std::move(on_error));
+    pass(me, sent, to, why, std::move(question_));
+    // Both handlers live and end together: one of them holds the link.
+    answer(
+        sent.response_id(), [link = link_.get(), where = place](auto&... failed) { link->close(where, failed...); },
+        std::move(on_value), std::move(on_error));
+  }
+
+ private:
+  /// Sends the question where the link leads, or the reason why it leads nowhere to the one who asks.
+  void pass(const caf::strong_actor_ptr& me, caf::message_id sent, const caf::strong_actor_ptr& to, const status& why,
+            caf::message question) const {
+    if (to)
+      to->enqueue(me, sent, std::move(question), self_->context());
+    else
+      me->enqueue(nullptr, sent.response_id(), caf::make_message(make_error(why)), nullptr);
+  }
+
+  template <class Close, class OnValue, class OnError>
+  void answer(caf::message_id id, Close close, OnValue on_value, OnError on_error) {
+    self_->add_multiplexed_response_handler(
+        id, caf::behavior{
+                closing(close, std::move(on_value), typename caf::detail::get_callable_trait<OnValue>::arg_types{}),
+                [close, link = std::move(link_), on_error = std::move(on_error)](caf::error& failed) mutable {
+                  close(failed);
+                  on_error(status_of(failed, "asking " + link->description()));
+                }});
+  }
+
+  template <class Close, class OnValue, class... Answer>
+  static auto closing(Close close, OnValue on_value, caf::detail::type_list<Answer...>) {
+    return [close = std::move(close), on_value = std::move(on_value)](Answer... answer) mutable {
+      close();
+      on_value(static_cast<Answer&&>(answer)...);
+    };
+  }
+
+  /// Nothing is known of the actor yet: the question goes when there is, unless its time is over.
+  template <class OnValue, class OnError>
+  void wait(caf::message_id sent, OnValue on_value, OnError on_error) {
+    struct progress {
+      bool over = false;
+      actor_link::place taken;
+    };
+    const auto shared = std::make_shared<progress>();
+    self_->request_response_timeout(caf::duration{limit_}, sent);
+    const auto close = [link = link_.get(), shared](auto&... failed) {
+      shared->over = true;
+      link->close(shared->taken, failed...);
+    };
+    const auto known = make_notifier(self_, [again = *this, sent, shared] {
+      if (shared->over) return;
+      const caf::strong_actor_ptr me{again.self_->ctrl()};
+      const auto [to, place, why] = again.link_->open(me, sent.response_id());
+      again.pass(me, sent, to, why, again.question_);
+      shared->taken = place;
+    });
+    const auto link = link_;
+    answer(sent.response_id(), close, std::move(on_value), std::move(on_error));
+    link->once_known(known);
+  }
+
+  caf::scheduled_actor* self_;
+  std::shared_ptr<actor_link> link_;
+  duration limit_;
+  caf::message question_;
+};
+
+}  // namespace detail
+
+template <class Actor>
+class actor_reference {
+ public:
+  /// Of nothing.
+  actor_reference() = default;
+  explicit actor_reference(std::shared_ptr<actor_link> link) : link_(std::move(link)) {}
+
+  const task_id& task() const { return link().task(); }
+  const std::string& name() const { return link().name(); }
+
+  bool is_up() const { return link().now() == actor_link::state::up; }
+  /// Why it is not up; ok if it is.
+  status why() const { return link().why(); }
+  /// CAF's handle of the actor as it is now; null unless it is up. Requests over it hear of no loss.
+  Actor handle() const { return caf::actor_cast<Actor>(link().current()); }
+  /// Waits until it is up. @throws deadline_exceeded_error with what is missing; failed_precondition_error at once for
+  /// an actor of another interface; cancelled_error when the fiber is cancelled.
+  Actor await_up(duration limit) const { return caf::actor_cast<Actor>(link().await_up(limit)); }
+
+  /// For event-based actors: `request(self, limit, ...).then(on_value, on_error)`.
+  template <class Self, class... Ts>
+  detail::link_request<Actor> request(Self* self, duration limit, Ts&&... question) const {
+    static_assert(detail::answer_of<Actor, Ts...>::valid, "the actor's interface has no such request");
+    link();
+    return {self, link_, limit, caf::make_message(std::forward<Ts>(question)...)};
+  }
+
+  /// Sends without an answer. False: it is not up.
+  template <class... Ts>
+  bool tell(Ts&&... what) const {
+    const auto to = handle();
+    if (!to) return false;
+    caf::anon_send(to, std::forward<Ts>(what)...);
+    return true;
+  }
+
+  /// Calls `on_up(const Actor&)` and `on_down(const status&)` in `self`, in turns, for as long as `self` lives.
+  template <class Self, class OnUp, class OnDown>
+  void watch(Self* self, OnUp on_up, OnDown on_down) const {
+    link();
+    watch_link(self, link_,
+               {[on_up = std::move(on_up)](const caf::strong_actor_ptr& now) { on_up(caf::actor_cast<Actor>(now)); },
+                std::move(on_down)});
+  }
+
+  /// @throws failed_precondition_error for an empty reference.
+  actor_link& link() const { return detail::checked_link(link_); }
+  const std::shared_ptr<actor_link>& shared_link() const { return link_; }
+
+  void save(output_archive& archive) const { archive(link().task(), link().name()); }
+  void load(input_archive& archive) {
+    task_id task;
+    std::string name;
+    archive(task, name);
+    link_ = detail::link_from_here(task, name, interface_of<Actor>());
+  }
+
+  /// As an element of messages; TROUPE_MESSAGE is not needed.
+  template <class Inspector>
+  friend typename Inspector::result_type inspect(Inspector& f, actor_reference& x) {
+    if constexpr (std::is_base_of_v<caf::deserializer, Inspector>) {
+      // The message may come from outside of any fiber.
+      const detail::decoding_for scope{f.context()};
+      return detail::inspect_message(f, x);
+    } else {
+      return detail::inspect_message(f, x);
+    }
+  }
+
+ private:
+  std::shared_ptr<actor_link> link_;
+};
+
+namespace detail {
+
+/// What `ask` returns: nothing, the answer, or a tuple of its elements.
+template <class... Answer>
+struct asked_answer {
+  using type = std::tuple<Answer...>;
+  static type of(caf::message& message) {
+    type result;
+    caf::message_handler handler{[&](Answer&... parts) { result = {std::move(parts)...}; }};
+    if (!handler(message)) throw_unexpected_answer("asking an actor");
+    return result;
+  }
+};
+template <class Answer>
+struct asked_answer<Answer> {
+  using type = Answer;
+  static type of(caf::message& message) {
+    type result{};
+    caf::message_handler handler{[&](Answer& part) { result = std::move(part); }};
+    if (!handler(message)) throw_unexpected_answer("asking an actor");
+    return result;
+  }
+};
+template <>
+struct asked_answer<void> {
+  using type = void;
+  static void of(caf::message&) {}
+};
+template <>
+struct asked_answer<> : asked_answer<void> {};
+template <>
+struct asked_answer<caf::ok_atom> : asked_answer<void> {};
+
+template <class List>
+struct asked_answer_of;
+template <class... Answer>
+struct asked_answer_of<caf::detail::type_list<Answer...>> : std::type_identity<asked_answer<Answer...>> {};
+
+}  // namespace detail
+
+/// Asks and waits for the answer: `int degrees = ask(sensor, 1s, read_atom_v)`. A thread blocks, a closure's fiber lets
+/// others run meanwhile. Not in a handler of an event-based actor (`request` is for those).
+/// @throws the actor's error; unavailable_error when it is not up, or lost before it answers; deadline_exceeded_error
+/// after `limit`; cancelled_error when the fiber is cancelled.
+template <class Actor, class... Ts>
+auto ask(const actor_reference<Actor>& whom, duration limit, Ts&&... question) {
+  static_assert(detail::answer_of<Actor, Ts...>::valid, "the actor's interface has no such request");
+  using answer = typename detail::asked_answer_of<typename detail::answer_of<Actor, Ts...>::type>::type;
+  auto message = whom.link().ask(caf::make_message(std::forward<Ts>(question)...), limit);
+  return answer::of(message);
+}
+
+/// The same over CAF's handle.
+template <class... Signatures, class... Ts>
+auto ask(const caf::typed_actor<Signatures...>& whom, duration limit, Ts&&... question) {
+  using actor = caf::typed_actor<Signatures...>;
+  static_assert(detail::answer_of<actor, Ts...>::valid, "the actor's interface has no such request");
+  using answer = typename detail::asked_answer_of<typename detail::answer_of<actor, Ts...>::type>::type;
+  const auto to = caf::actor_cast<caf::strong_actor_ptr>(whom);
+  if (!to) throw unavailable_error{"asking an actor: the handle is empty"};
+  auto message =
+      asked{*to->home_system, to, caf::make_message(std::forward<Ts>(question)...), limit, "asking an actor"}.wait();
+  return answer::of(message);
+}
+
+}  // namespace troupe

@@ -1,0 +1,355 @@
+#include <troupe/actors/offers/directory.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+bool takes_all(const actor_interface& offered, const actor_interface& wanted) {
+  return std::includes(offered.begin(), offered.end(), wanted.begin(), wanted.end());
+}
+
+std::string as_list(const std::vector<std::string>& names) {
+  return names.empty() ? std::string{"nothing"} : fmt::format("{}", fmt::join(names, ", "));
+}
+
+status no_chief() { return {status_code::unavailable, "no chief has taken this process in yet"}; }
+
+}  // namespace
+
+directory_state::~directory_state() {
+  const status over{status_code::failed_precondition, "the cluster has ended"};
+  for (auto& open : searches_) open.promise.deliver(make_error(over));
+  if (detector_) caf::anon_send_exit(detector_, caf::exit_reason::user_shutdown);
+  if (book_) book_->close(over);
+}
+
+directory_actor::behavior_type directory_state::make_behavior(std::shared_ptr<address_book> book, dialer_actor dialer,
+                                                              failure_detector_options detection) {
+  book_ = std::move(book);
+  dialer_ = std::move(dialer);
+  detection_ = detection;
+  self_->set_down_handler([this](const caf::down_msg& what) { down(what); });
+  book_->open(directory_actor{self_});
+  return {
+      [this](offer_atom, const std::string& which) { offered(which); },
+      [this](find_atom, const std::string& which, std::int64_t limit_ns) { return find(which, duration{limit_ns}); },
+      [this](follow_atom, const std::shared_ptr<actor_link>& link) { follow(link); },
+      [this](release_atom, const std::shared_ptr<actor_link>& link) { release(link); },
+      [this](caf::tick_atom, const std::shared_ptr<actor_link>& link) {
+        link->end_late_requests();
+        verify(*link);
+      },
+      [this](adopt_atom, const membership_actor& chief, wire<job_sizes>& jobs) {
+        if (!jobs.open().ok()) return;
+        book_->know(*jobs);
+        take_chief(chief);
+      },
+      [this](presence_atom, const caf::strong_actor_ptr& door, wire<member_record>& record) {
+        if (record.open().ok()) take_presence(door, *record);
+      },
+      [this](suspect_atom, std::uint64_t key, wire<status>& why) {
+        if (why.open().ok()) suspect(key, *why);
+      },
+  };
+}
+
+// --- for others -----------------------------------------------------------------------------------------------------
+
+caf::result<caf::strong_actor_ptr, wire<actor_interface>> directory_state::find(const std::string& which,
+                                                                                duration limit) {
+  if (auto here = book_->find(which))
+    return {std::move(here->actor), wire<actor_interface>{std::move(here->interface)}};
+  if (searches_.size() >= book_->limits().searches_max)
+    return make_error(status{status_code::resource_exhausted,
+                             fmt::format("{} requests wait for names on {} already, its limit (searches_max)",
+                                         searches_.size(), to_string(book_->owner()))});
+  auto promise = self_->make_response_promise<found_promise>();
+  const auto place = searches_.insert(searches_.end(), {which, promise, {}});
+  place->deadline = clock_.after(std::min(limit, book_->limits().search_limit), [this, place] {
+    auto late = std::move(*place);
+    searches_.erase(place);
+    late.promise.deliver(make_error(not_offered(late.name)));
+  });
+  return promise;
+}
+
+status directory_state::not_offered(const std::string& which) const {
+  return {status_code::not_found, fmt::format("{} offers no actor \"{}\"; it offers {}", to_string(book_->owner()),
+                                              which, as_list(book_->names()))};
+}
+
+void directory_state::offered(const std::string& which) {
+  const auto here = book_->find(which);
+  if (!here) return;
+  self_->monitor(here->actor->address());
+  for (auto each = searches_.begin(); each != searches_.end();) {
+    if (each->name != which) {
+      ++each;
+      continue;
+    }
+    clock_.cancel(each->deadline);
+    each->promise.deliver(here->actor, wire<actor_interface>{here->interface});
+    each = searches_.erase(each);
+  }
+  const auto own = followed_.find(book_->owner());
+  if (own == followed_.end()) return;
+  for (auto& one : own->second.links)
+    if (one.link->name() == which && !one.found) search_here(one);
+}
+
+// --- for this member ------------------------------------------------------------------------------------------------
+
+void directory_state::follow(const std::shared_ptr<actor_link>& link) {
+  const auto& task = link->task();
+  const auto [place, is_new] = followed_.try_emplace(task);
+  auto& member = place->second;
+  const auto known =
+      std::any_of(member.links.begin(), member.links.end(), [&](const auto& one) { return one.link == link; });
+  if (known) return;
+  auto& one = member.links.emplace_back(followed_link{link, {}, false});
+  if (task == book_->owner()) return search_here(one);
+  if (is_new) {
+    member.key = ++last_key_;
+    if (chief_)
+      ask_of({task});
+    else
+      link->note(no_chief());
+    return;
+  }
+  if (member.door)
+    search(task, member, one);
+  else if (!member.present)
+    ask_of({task});
+}
+
+void directory_state::release(const std::shared_ptr<actor_link>& link) {
+  const auto found = followed_.find(link->task());
+  if (found == followed_.end()) return;
+  found->second.links.remove_if([&](const auto& one) {
+    if (one.link != link) return false;
+    if (one.found) self_->demonitor(one.found);
+    return true;
+  });
+}
+
+void directory_state::take_chief(const membership_actor& chief) {
+  // What was asked before their link broke is not answered any more.
+  if (chief_) requests_.lost(chief_.address(), {status_code::unavailable, "the link to the chief broke"});
+  chief_ = chief;
+  self_->monitor(chief_);
+  std::vector<task_id> tasks;
+  for (const auto& [task, _] : followed_)
+    if (task != book_->owner()) tasks.push_back(task);
+  if (!tasks.empty()) ask_of(std::move(tasks));
+}
+
+void directory_state::ask_of(std::vector<task_id> tasks) {
+  self_->send(chief_, follow_atom_v, presence_listener{directory_actor{self_}},
+              wire<std::vector<task_id>>{std::move(tasks)});
+}
+
+void directory_state::take_presence(const caf::strong_actor_ptr& door, const member_record& record) {
+  const auto found = followed_.find(record.task);
+  if (found == followed_.end()) return;
+  auto& [task, member] = *found;
+  if (record.state == presence::absent) {
+    member.present = false;
+    // A task that the cluster does not have will never come.
+    return lose(member, record.why, record.why.code() == status_code::not_found);
+  }
+  addresses_[task] = record.address;
+  member.present = true;
+  // The chief's own actors are asked where its words come from.
+  if (task.job == "chief")
+    search_all(task, member);
+  else if (!is_chiefs())
+    reach(task, member);
+  else if (const auto handle = caf::actor_cast<member_actor>(door); handle && handle != member.door)
+    reached(task, member, handle);
+}
+
+void directory_state::reach(const task_id& task, followed_member& member) {
+  if (member.door || member.dialling) return;
+  member.dialling = true;
+  const auto& address = addresses_.at(task);
+  const auto ended = [this, task](auto work) {
+    auto& now = followed_.at(task);
+    now.dialling = false;
+    work(now);
+  };
+  requests_.ask(
+      dialer_, book_->limits().search_limit, fmt::format("dialling {} at {}", to_string(task), to_string(address)),
+      [this, task, ended](member_actor& door) { ended([&](followed_member& now) { reached(task, now, door); }); },
+      [this, task, ended](const status& why) {
+        ended([&](followed_member& now) {
+          for (auto& one : now.links) one.link->note(why);
+          if (now.present) later_again(task);
+        });
+      },
+      dial_atom_v, address.host, address.port);
+}
+
+void directory_state::reached(const task_id& task, followed_member& member, const member_actor& door) {
+  if (!member.present) return;
+  lose_door(member, {status_code::unavailable, to_string(task) + " is another process now"});
+  member.door = door;
+  self_->monitor(door);
+  if (!is_chiefs()) {
+    if (!detector_) detector_ = self_->spawn(failure_detector, suspicion_listener{directory_actor{self_}}, detection_);
+    self_->send(detector_, watch_atom_v, member.key, pingable_actor{door});
+  }
+  search_all(task, member);
+}
+
+void directory_state::search_all(const task_id& task, followed_member& member) {
+  for (auto& one : member.links) search(task, member, one);
+}
+
+void directory_state::search_here(followed_link& one) {
+  if (const auto here = book_->find(one.link->name())) return settle(one, here->actor, here->interface);
+  one.link->note(not_offered(one.link->name()));
+}
+
+void directory_state::search(const task_id& task, followed_member& member, followed_link& one) {
+  if (one.searching || one.found) return;
+  one.searching = true;
+  const auto link = one.link;
+  // The link may have been released, and found by other ways, when the answer comes.
+  const auto ended = [this, task, link](auto work) {
+    auto& links = followed_.at(task).links;
+    const auto now = std::find_if(links.begin(), links.end(), [&](const auto& each) { return each.link == link; });
+    if (now == links.end()) return;
+    now->searching = false;
+    if (!now->found) work(*now);
+  };
+  const auto failed = [this, task, ended](const status& why) {
+    ended([&](followed_link& now) {
+      // Otherwise that the member is not there is the better reason.
+      if (!followed_.at(task).present) return;
+      now.link->note(why);
+      later_again(task);
+    });
+  };
+  const auto answered = [this, ended, failed](caf::strong_actor_ptr& actor, wire<actor_interface>& interface) {
+    auto problem = interface.open();
+    if (problem.ok() && !actor) problem = {status_code::unavailable, "the actor has ended"};
+    if (!problem.ok()) return failed(problem);
+    ended([&](followed_link& now) { settle(now, actor, *interface); });
+  };
+  // Beyond the time that the search waits there.
+  const auto limit = book_->limits().search_limit;
+  const auto what = "looking for " + link->description();
+  if (task.job == "chief")
+    requests_.ask(chief_, 2 * limit, what, answered, failed, find_atom_v, link->name(), std::int64_t{limit.count()});
+  else
+    requests_.ask(member.door, 2 * limit, what, answered, failed, find_atom_v, link->name(),
+                  std::int64_t{limit.count()});
+}
+
+/// A request has met nobody where the link led.
+void directory_state::verify(const actor_link& link) {
+  const auto member = followed_.find(link.task());
+  if (member == followed_.end() || link.now() != actor_link::state::down) return;
+  for (auto& one : member->second.links) {
+    if (one.link.get() != &link || !one.found) continue;
+    self_->demonitor(std::exchange(one.found, {}));
+    if (link.task() == book_->owner())
+      search_here(one);
+    else if (member->second.present)
+      later_again(link.task());
+  }
+}
+
+void directory_state::settle(followed_link& one, const caf::strong_actor_ptr& actor, const actor_interface& interface) {
+  auto& link = *one.link;
+  if (!takes_all(interface, link.wanted())) {
+    actor_interface missing;
+    std::set_difference(link.wanted().begin(), link.wanted().end(), interface.begin(), interface.end(),
+                        std::back_inserter(missing));
+    return link.fall(
+        {status_code::failed_precondition,
+         fmt::format("{} takes no message {}; it takes {}", link.description(), as_list(missing), as_list(interface))},
+        true);
+  }
+  one.found = actor->address();
+  self_->monitor(one.found);
+  link.rise(actor, self_->ctrl());
+}
+
+void directory_state::later_again(const task_id& task) {
+  clock_.after(book_->limits().search_retry, [this, task] {
+    const auto found = followed_.find(task);
+    if (found == followed_.end() || !found->second.present) return;
+    auto& member = found->second;
+    if (member.door || task.job == "chief")
+      search_all(task, member);
+    else if (!is_chiefs())
+      reach(task, member);
+  });
+}
+
+// --- losses ---------------------------------------------------------------------------------------------------------
+
+void directory_state::lose(followed_member& member, const status& why, bool lasting) {
+  lose_door(member, why);
+  for (auto& one : member.links) one.link->fall(why, lasting);
+}
+
+void directory_state::lose_door(followed_member& member, const status& why) {
+  if (member.door) {
+    self_->demonitor(member.door.address());
+    requests_.lost(member.door.address(), why);
+    if (detector_) self_->send(detector_, dismiss_atom_v, member.key);
+    member.door = nullptr;
+  }
+  for (auto& one : member.links) {
+    if (!one.found) continue;
+    self_->demonitor(std::exchange(one.found, {}));
+    one.link->fall(why);
+  }
+}
+
+/// Another member, whose link only this directory watches, is silent.
+void directory_state::suspect(std::uint64_t key, const status& why) {
+  for (auto& [task, member] : followed_) {
+    if (member.key != key || !member.door) continue;
+    // It may be alive behind a link that leads nowhere.
+    self_->send(dialer_, hang_up_atom_v, member.door.node());
+    lose(member, why.wrap(status_code::unavailable, "the link to " + to_string(task) + " is lost"));
+    later_again(task);
+  }
+}
+
+void directory_state::down(const caf::down_msg& what) {
+  book_->forget(what.source);
+  const auto reason = status_of(what.reason, "its link broke or it ended");
+  requests_.lost(what.source, reason);
+  for (auto& [task, member] : followed_) {
+    if (member.door && member.door.address() == what.source) {
+      lose(member, reason.wrap(status_code::unavailable, to_string(task) + " is lost"));
+      later_again(task);
+    }
+    for (auto& one : member.links) {
+      if (one.found != what.source) continue;
+      one.found = {};
+      one.link->fall(reason.wrap(status_code::unavailable, one.link->description() + " has ended"));
+      if (task == book_->owner())
+        search_here(one);
+      else if (member.present)
+        later_again(task);
+    }
+  }
+}
+
+directory_actor::behavior_type directory(directory_state::pointer self, std::shared_ptr<address_book> book,
+                                         dialer_actor dialer, failure_detector_options detection) {
+  return self->state.make_behavior(std::move(book), std::move(dialer), detection);
+}
+
+}  // namespace troupe

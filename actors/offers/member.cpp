@@ -1,0 +1,121 @@
+#include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/actors/fibers/has_ended.hpp>
+#include <troupe/actors/offers/member.hpp>
+
+#include <caf/execution_unit.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+// --- the context ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Chiefs, and members that have a process of their own.
+struct members_of_process {
+  std::mutex mutex;
+  std::vector<std::weak_ptr<member_context>> all;
+
+  static members_of_process& instance() {
+    static members_of_process members;
+    return members;
+  }
+
+  /// The only one for which it holds, or null.
+  template <class Condition>
+  std::shared_ptr<member_context> find(Condition holds) {
+    const std::scoped_lock lock{mutex};
+    std::erase_if(all, [](const auto& each) { return each.expired(); });
+    std::shared_ptr<member_context> found;
+    for (const auto& each : all) {
+      auto alive = each.lock();
+      if (!alive || !holds(*alive)) continue;
+      if (found) return nullptr;
+      found = std::move(alive);
+    }
+    return found;
+  }
+};
+
+thread_local caf::actor_system* decoding_system = nullptr;
+
+}  // namespace
+
+void member_context::enter(const std::shared_ptr<member_context>& member) {
+  auto& members = members_of_process::instance();
+  const std::scoped_lock lock{members.mutex};
+  members.all.push_back(member);
+}
+
+std::shared_ptr<member_context> member_context::here() {
+  if (const auto* const around = fiber_host::current_environment())
+    if (auto application = around->application()) return application;
+  return members_of_process::instance().find(
+      [](const member_context& each) { return decoding_system == nullptr || &each.system == decoding_system; });
+}
+
+std::vector<caf::actor> member_context::stop() {
+  std::unique_lock lock{mutex};
+  const auto last_words = std::exchange(at_stop, {});
+  auto ending = std::exchange(actors, {});
+  lock.unlock();
+  for (auto each = last_words.rbegin(); each != last_words.rend(); ++each) (*each)();
+  std::reverse(ending.begin(), ending.end());
+  return ending;
+}
+
+// --- the member -----------------------------------------------------------------------------------------------------
+
+void member::keep(caf::actor actor) const {
+  const std::scoped_lock lock{context_->mutex};
+  auto& actors = context_->actors;
+  // Those that have ended by themselves are looked for when there are twice as many.
+  if (actors.size() == actors.capacity()) std::erase_if(actors, [](const caf::actor& each) { return has_ended(each); });
+  actors.push_back(std::move(actor));
+}
+
+void member::at_stop(std::function<void()> work) const {
+  const std::scoped_lock lock{context_->mutex};
+  context_->at_stop.push_back(std::move(work));
+}
+
+member current_member() {
+  if (auto context = member_context::here()) return member{std::move(context)};
+  throw failed_precondition_error{
+      "current_member() is for closures and for the only member of a process: none, or several, are here"};
+}
+
+// --- references -----------------------------------------------------------------------------------------------------
+
+std::shared_ptr<actor_link> detail::link_from_here(const task_id& task, const std::string& name,
+                                                   const actor_interface& wanted) {
+  if (const auto here = member_context::here()) return here->book->follow(task, name, wanted);
+  auto nowhere = std::make_shared<actor_link>(task, name, wanted);
+  nowhere->fall({status_code::failed_precondition,
+                 "this reference to " + nowhere->description() +
+                     " was read where no cluster's code runs: find the actor with the cluster or member there"},
+                true);
+  return nowhere;
+}
+
+detail::decoding_for::decoding_for(caf::execution_unit* where) {
+  decoding_system = where == nullptr ? nullptr : &where->system();
+}
+detail::decoding_for::~decoding_for() { decoding_system = nullptr; }
+
+actor_link& detail::checked_link(const std::shared_ptr<actor_link>& link) {
+  if (!link) throw failed_precondition_error{"this actor_reference is empty: find() and offer() make one"};
+  return *link;
+}
+
+void detail::await_until(actor_link& link, time_point deadline) {
+  try {
+    link.await_up(deadline - current_time());
+  } catch (const deadline_exceeded_error&) {
+    // It follows when it comes.
+  }
+}
+
+}  // namespace troupe

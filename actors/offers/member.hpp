@@ -1,0 +1,100 @@
+// A member of a cluster as the application's code there has it: its actors, and those of all other members by name.
+//
+//   void on_member(troupe::member& here) {                 // run() calls it on each worker, server and extra role
+//     here.offer("sensor", here.spawn(sensor));
+//   }
+//   auto sensor = cluster.find<sensor_actor>({"worker", 0}, "sensor");     // on the chief
+//   auto sensor = troupe::current_member().find<sensor_actor>(...);        // in a closure
+//
+// What is spawned here ends with the member: after its `at_stop` functions, the latest first, each actor is asked to
+// end
+// (`exit_reason::user_shutdown`) and waited for. CAF keeps an actor that others know; here it ends all the same.
+//
+// A copy is the same member. Any thread, fiber or actor, except that `find` and `find_all` wait: a handler of an
+// event-based actor uses `follow`, which doesn't.
+#pragma once
+
+#include <troupe/actors/offers/actor_reference.hpp>
+#include <troupe/actors/offers/member_context.hpp>
+
+#include <caf/actor_system.hpp>
+#include <caf/spawn_options.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+class member {
+ public:
+  explicit member(std::shared_ptr<member_context> context) : context_(std::move(context)) {}
+
+  const task_id& task() const { return context_->book->owner(); }
+  caf::actor_system& system() const { return context_->system; }
+
+  /// `system().spawn(...)`; the actor ends with the member.
+  template <caf::spawn_options Options = caf::no_spawn_options, class... Ts>
+  auto spawn(Ts&&... arguments) const {
+    auto handle = system().template spawn<Options>(std::forward<Ts>(arguments)...);
+    keep(caf::actor_cast<caf::actor>(handle));
+    return handle;
+  }
+
+  /// Others find the actor by this name, until it ends or `withdraw`. The name is this member's: others may use it,
+  /// too.
+  /// @throws already_exists_error while a living actor has it; resource_exhausted_error (offer_limits.hpp).
+  template <class Actor>
+  actor_reference<Actor> offer(const std::string& name, const Actor& actor) const {
+    context_->book->offer(name, {caf::actor_cast<caf::strong_actor_ptr>(actor), interface_of<Actor>()});
+    return follow<Actor>(task(), name);
+  }
+  /// Nobody finds it any more; who has found it keeps it. False: there is no such name.
+  bool withdraw(const std::string& name) const { return context_->book->withdraw(name); }
+
+  /// An actor of any member, found now or later. Its interface may offer more than `Actor` has.
+  template <class Actor>
+  actor_reference<Actor> follow(const task_id& task, const std::string& name) const {
+    return actor_reference<Actor>{context_->book->follow(task, name, interface_of<Actor>())};
+  }
+  /// The same, and waits until it is there. @throws deadline_exceeded_error that says what is missing: the member, or
+  /// the name, and what it offers instead; failed_precondition_error that says what an actor of another interface
+  /// takes; not_found_error for no task of the cluster; cancelled_error when the fiber is cancelled.
+  template <class Actor>
+  actor_reference<Actor> find(const task_id& task, const std::string& name, duration limit = find_limit) const {
+    auto found = follow<Actor>(task, name);
+    found.await_up(limit);
+    return found;
+  }
+
+  /// One reference for each task of the job ("worker"), in their order: each found, or not there within `limit`; those
+  /// lead to their actors when they come. @throws failed_precondition_error for an actor of another interface;
+  /// not_found_error for no job of the cluster; cancelled_error when the fiber is cancelled.
+  template <class Actor>
+  std::vector<actor_reference<Actor>> find_all(const std::string& job, const std::string& name,
+                                               duration limit = find_limit) const {
+    std::vector<actor_reference<Actor>> all;
+    const auto deadline = later(current_time(), limit);
+    for (const auto& task : context_->book->tasks(job, limit)) all.push_back(follow<Actor>(task, name));
+    for (const auto& each : all) detail::await_until(each.link(), deadline);
+    return all;
+  }
+
+  /// Called when the member ends, before its actors do, in the thread that ends it.
+  void at_stop(std::function<void()> work) const;
+
+  const std::shared_ptr<member_context>& context() const { return context_; }
+
+ private:
+  void keep(caf::actor actor) const;
+
+  std::shared_ptr<member_context> context_;
+};
+
+/// The member whose code runs here: that of the running closure, or the only one of this process.
+/// @throws failed_precondition_error where there is none, or several.
+member current_member();
+
+}  // namespace troupe

@@ -1,0 +1,37 @@
+// What the application has on one member, as everything that runs there shares it; see member.hpp.
+#pragma once
+
+#include <troupe/actors/offers/address_book.hpp>
+
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace troupe {
+
+struct member_context {
+  member_context(caf::actor_system& of, const task_id& task) : system(of), book(std::make_shared<address_book>(task)) {}
+
+  caf::actor_system& system;
+  const std::shared_ptr<address_book> book;
+
+  std::mutex mutex;
+  /// That end with the member, in the order of their spawning.
+  std::vector<caf::actor> actors;
+  std::vector<std::function<void()>> at_stop;
+
+  /// Of the member whose code runs here: the fiber's, or the only one that has entered this process. Null if there is
+  /// none.
+  static std::shared_ptr<member_context> here();
+  /// What runs in no fiber is this one's, if there is no other in the process.
+  static void enter(const std::shared_ptr<member_context>& member);
+
+  /// Calls what is to be done before the end, the latest first; returns the actors, the latest first.
+  std::vector<caf::actor> stop();
+};
+
+}  // namespace troupe
