@@ -7,7 +7,10 @@
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/messages/message_types.hpp>
+#include <troupe/actors/offers/member.hpp>
+#include <troupe/actors/values/message_type.hpp>
 #include <troupe/actors/values/wire.hpp>
+#include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/system_config.hpp>
 
 #include <caf/actor_system.hpp>
@@ -16,3 +19,18 @@
 #include <caf/send.hpp>
 #include <caf/typed_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
+
+namespace troupe {
+
+template <class Actor>
+actor_reference<Actor> cluster::find(const task_id& task, const std::string& name, duration limit) const {
+  return here().template find<Actor>(task, name, limit);
+}
+
+template <class Actor>
+std::vector<actor_reference<Actor>> cluster::find_all(const std::string& job, const std::string& name,
+                                                      duration limit) const {
+  return here().template find_all<Actor>(job, name, limit);
+}
+
+}  // namespace troupe

@@ -1,15 +1,16 @@
 #include <troupe/actors/closures/coordinator.hpp>
-#include <troupe/actors/closures/worker.hpp>
+#include <troupe/actors/closures/weak_coordinator.hpp>
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/membership/event_bus.hpp>
-#include <troupe/actors/membership/member.hpp>
 #include <troupe/actors/membership/membership.hpp>
+#include <troupe/actors/offers/directory.hpp>
+#include <troupe/actors/offers/member.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/client.hpp>
-#include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/cluster/chief_actors.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
+#include <troupe/runtime/cluster/member_actors.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -19,17 +20,37 @@
 
 namespace troupe {
 
+cluster& cluster_reference::operator*() const {
+  if (auto* const here = here_->load()) return *here;
+  throw failed_precondition_error{
+      "the cluster has ended: strategies, coordinators and what they made are of use only "
+      "while it is there"};
+}
+
 struct cluster::implementation {
+  cluster_reference reference;
   caf::actor_system& system;
   cluster_options options;
   int workers = 0;
   int servers = 0;
   chief_actors chief;
-  std::vector<caf::actor> members;
+  std::vector<member_actors> members;
   std::vector<std::string> arguments;
   /// Somebody else ends the actors.
   bool is_guest = false;
+
+  /// The application's part of the members inside this process ends; their actors are left.
+  std::vector<caf::actor> end_members();
 };
+
+std::vector<caf::actor> cluster::implementation::end_members() {
+  std::vector<caf::actor> left;
+  for (auto& each : std::exchange(members, {})) {
+    stop_application(*each.application, options.stop_limit);
+    left.insert(left.end(), each.all.begin(), each.all.end());
+  }
+  return left;
+}
 
 namespace {
 
@@ -40,6 +61,12 @@ void check(const local_cluster& size) {
         fmt::format("a cluster of {} workers and {} parameter servers cannot be: it needs 1 to {} workers and 0 to {} "
                     "servers",
                     size.workers, size.servers, local_cluster::members_max, local_cluster::members_max)};
+  for (const auto& [role, count] : size.roles) {
+    check_role_name(role, "a cluster");
+    if (!in_range(count, 0))
+      throw invalid_argument_error{fmt::format("a cluster can't have {} tasks of the role \"{}\": 0 to {}", count, role,
+                                               local_cluster::members_max)};
+  }
 }
 
 /// Inside one process an address is only a key.
@@ -48,7 +75,7 @@ task_address local_address(const task_id& task) { return {to_string(task), 1}; }
 }  // namespace
 
 cluster::cluster(caf::actor_system& system, local_cluster size, cluster_options options)
-    : implementation_(new implementation{.system = system, .options = options}) {
+    : implementation_(new implementation{.reference = cluster_reference{*this}, .system = system, .options = options}) {
   check(size);
   options.detection.check();
   options.coordinator.check();
@@ -56,31 +83,26 @@ cluster::cluster(caf::actor_system& system, local_cluster size, cluster_options 
   const auto members = std::make_shared<local_members>();
   self.chief.dialer = system.spawn(local_dialer, members);
   std::vector<std::pair<task_id, task_address>> list;
-  const auto add = [&](const task_id& task, member_options door) {
-    door.adoption_limit = options.members.adoption_limit;
-    door.link_loss_max = options.members.link_loss_max;
-    const auto handle = system.spawn(troupe::member, std::move(door));
-    members->emplace(local_address(task), handle);
-    self.members.push_back(caf::actor_cast<caf::actor>(handle));
+  const auto add = [&](const task_id& task) {
+    self.members.push_back(member_actors::spawn(
+        system, {.who = make_identity(task), .dialer = self.chief.dialer, .on_end = nullptr}, options.members));
+    members->emplace(local_address(task), self.members.back().door);
     list.emplace_back(task, local_address(task));
   };
-  for (int i = 0; i < size.servers; ++i) {
-    const auto who = make_identity({"ps", i});
-    const auto server = system.spawn(parameter_server, who.incarnation, options.members.server);
-    self.members.push_back(caf::actor_cast<caf::actor>(server));
-    add(who.task, {.self = who, .server = server});
-  }
-  for (int i = 0; i < size.workers; ++i) {
-    const auto handle = system.spawn<caf::detached>(worker, self.chief.dialer, options.members.worker);
-    self.members.push_back(caf::actor_cast<caf::actor>(handle));
-    const auto who = make_identity({"worker", i});
-    add(who.task, {.self = who, .worker = handle});
+  try {
+    for (int i = 0; i < size.servers; ++i) add({"ps", i});
+    for (int i = 0; i < size.workers; ++i) add({"worker", i});
+    for (const auto& [role, count] : size.roles)
+      for (int i = 0; i < count; ++i) add({role, i});
+  } catch (...) {
+    stop_actors(self.end_members(), options.stop_limit);
+    throw;
   }
   start(std::move(list), make_identity({"chief", 0}));
 }
 
 cluster::cluster(caf::actor_system& system, const task_config& config, cluster_options options)
-    : implementation_(new implementation{.system = system, .options = options}) {
+    : implementation_(new implementation{.reference = cluster_reference{*this}, .system = system, .options = options}) {
   if (config.task.job != "chief")
     throw invalid_argument_error{fmt::format(
         "a cluster is made by its chief, but this process is {}: make a troupe::node", to_string(config.task))};
@@ -99,7 +121,8 @@ cluster::cluster(caf::actor_system& system, const task_config& config, cluster_o
 }
 
 cluster::cluster(caf::actor_system& system, chief_actors chief, local_cluster size, cluster_options options)
-    : implementation_(new implementation{.system = system,
+    : implementation_(new implementation{.reference = cluster_reference{*this},
+                                         .system = system,
                                          .options = options,
                                          .workers = size.workers,
                                          .servers = size.servers,
@@ -109,7 +132,10 @@ cluster::cluster(caf::actor_system& system, chief_actors chief, local_cluster si
 void cluster::start(std::vector<std::pair<task_id, task_address>> members, const identity& who) {
   auto& self = *implementation_;
   auto& chief = self.chief;
-  for (const auto& [task, _] : members) ++(task.job == "worker" ? self.workers : self.servers);
+  for (const auto& [task, _] : members) {
+    self.workers += task.job == "worker" ? 1 : 0;
+    self.servers += task.job == "ps" ? 1 : 0;
+  }
   chief.queue = std::make_shared<submission_queue>(self.options.queue_capacity);
   chief.events = self.system.spawn(event_bus);
   chief.client = std::make_shared<const client_actor>(
@@ -117,20 +143,29 @@ void cluster::start(std::vector<std::pair<task_id, task_address>> members, const
   auto coordination = self.options.coordinator;
   coordination.workers = self.workers;
   coordination.first_session = who.incarnation;
-  chief.coordinator = std::make_shared<const coordinator_actor>(
-      self.system.spawn<caf::detached>(troupe::coordinator, chief.queue, coordination, chief.events));
-  chief.membership = self.system.spawn(troupe::membership, chief.dialer,
-                                       membership_options{.chief = who,
-                                                          .members = std::move(members),
-                                                          .detection = self.options.detection,
-                                                          .chief_silence_max = self.options.chief_silence_max},
-                                       membership_audience{*chief.coordinator, *chief.client, chief.events});
+  chief.coordinator = self.system.spawn<caf::detached>(troupe::coordinator, chief.queue, coordination, chief.events);
+  chief.shared_coordinator = std::make_shared<const weak_coordinator>(chief.coordinator);
+  chief.application = std::make_shared<member_context>(self.system, who.task);
+  member_context::enter(chief.application);
+  chief.directory =
+      self.system.spawn(troupe::directory, chief.application->book, chief.dialer, self.options.members.detection);
+  chief.membership =
+      self.system.spawn(troupe::membership, chief.dialer,
+                        membership_options{.chief = who,
+                                           .members = std::move(members),
+                                           .detection = self.options.detection,
+                                           .chief_silence_max = self.options.chief_silence_max},
+                        membership_audience{chief.coordinator, *chief.client, chief.events, chief.directory});
 }
 
 cluster::~cluster() {
   auto& self = *implementation_;
-  if (self.is_guest) return;
   auto& chief = self.chief;
+  // What the program does at its end may use the cluster.
+  if (!self.is_guest) stop_application(*chief.application, self.options.stop_limit);
+  self.reference.end();
+  if (self.is_guest) return;
+  // In the reverse order of their beginning: the program's actors, which used those of the members, then the members.
   try {
     ask(
         self.system, chief.membership, self.options.stop_limit, "ending the cluster's members", [](caf::ok_atom) {},
@@ -138,28 +173,29 @@ cluster::~cluster() {
   } catch (const error&) {
     // Members that did not answer end themselves when the chief is gone.
   }
-  std::vector<caf::actor> actors{caf::actor_cast<caf::actor>(chief.membership),
-                                 caf::actor_cast<caf::actor>(*chief.coordinator),
-                                 caf::actor_cast<caf::actor>(*chief.client), caf::actor_cast<caf::actor>(chief.events),
-                                 caf::actor_cast<caf::actor>(chief.dialer)};
-  actors.insert(actors.end(), self.members.begin(), self.members.end());
-  self.members.clear();
+  auto actors = self.end_members();
+  for (const auto& each : {caf::actor_cast<caf::actor>(chief.membership), caf::actor_cast<caf::actor>(chief.directory),
+                           caf::actor_cast<caf::actor>(chief.coordinator), caf::actor_cast<caf::actor>(*chief.client),
+                           caf::actor_cast<caf::actor>(chief.events), caf::actor_cast<caf::actor>(chief.dialer)})
+    actors.push_back(each);
   chief = {};
   stop_actors(std::move(actors), self.options.stop_limit);
 }
 
+const cluster_reference& cluster::reference() const { return implementation_->reference; }
+member cluster::here() const { return member{implementation_->chief.application}; }
 int cluster::worker_count() const { return implementation_->workers; }
 int cluster::server_count() const { return implementation_->servers; }
 const std::vector<std::string>& cluster::arguments() const { return implementation_->arguments; }
 void cluster::set_arguments(std::vector<std::string> arguments) { implementation_->arguments = std::move(arguments); }
 caf::actor_system& cluster::system() const { return implementation_->system; }
 const cluster_options& cluster::options() const { return implementation_->options; }
-const coordinator_actor& cluster::coordinator() const { return *implementation_->chief.coordinator; }
+const coordinator_actor& cluster::coordinator() const { return implementation_->chief.coordinator; }
 const membership_actor& cluster::membership() const { return implementation_->chief.membership; }
 const event_bus_actor& cluster::events() const { return implementation_->chief.events; }
 const std::shared_ptr<submission_queue>& cluster::queue() const { return implementation_->chief.queue; }
 const dialer_actor& cluster::dialer() const { return implementation_->chief.dialer; }
-const coordinator_ptr& cluster::shared_coordinator() const { return implementation_->chief.coordinator; }
+const coordinator_ptr& cluster::shared_coordinator() const { return implementation_->chief.shared_coordinator; }
 const client_ptr& cluster::client() const { return implementation_->chief.client; }
 
 // --- waiting for members --------------------------------------------------------------------------------------------
@@ -206,26 +242,39 @@ cluster_view cluster::wait_for(const std::vector<task_id>& tasks, duration limit
   return result;
 }
 
-cluster_view cluster::wait_until_ready() {
-  const auto now = view();
+cluster_view cluster::wait_until_ready(const std::function<void(const std::string& missing)>& tell) {
+  constexpr duration first = std::chrono::seconds{1};
+  constexpr duration interval = std::chrono::seconds{5};
   std::vector<task_id> tasks;
-  for (const auto& record : now.members) tasks.push_back(record.task);
-  try {
-    return wait_for(tasks, implementation_->options.start_limit);
-  } catch (const deadline_exceeded_error& late) {
-    auto then = view();
-    auto usable = false;
-    for (const auto& record : then.members) {
-      if (record.task.job == "worker" && record.state == presence::present) usable = true;
-      if (record.task.job == "ps" && record.state == presence::absent)
-        throw unavailable_error{late.get_status().wrap(status_code::unavailable,
-                                                       "the cluster did not start: every parameter server must be up")};
+  for (const auto& record : view().members) tasks.push_back(record.task);
+  const auto deadline = later(current_time(), implementation_->options.start_limit);
+  for (auto pause = first;; pause = interval) {
+    const auto left = deadline - current_time();
+    try {
+      return wait_for(tasks, std::min(pause, left));
+    } catch (const deadline_exceeded_error& late) {
+      if (left <= pause) return begin_with_fewer(late.get_status(), tell);
+      if (tell) tell("waiting for " + describe_absent(view(), tasks));
     }
-    if (!usable)
-      throw unavailable_error{
-          late.get_status().wrap(status_code::unavailable, "the cluster did not start: no worker is up")};
-    return then;
   }
+}
+
+cluster_view cluster::begin_with_fewer(const status& late,
+                                       const std::function<void(const std::string& missing)>& tell) {
+  auto then = view();
+  auto usable = false;
+  std::vector<task_id> absent;
+  for (const auto& record : then.members) {
+    if (record.state == presence::absent) absent.push_back(record.task);
+    if (record.task.job == "worker" && record.state == presence::present) usable = true;
+    if (record.task.job == "ps" && record.state == presence::absent)
+      throw unavailable_error{
+          late.wrap(status_code::unavailable, "the cluster did not start: every parameter server must be up")};
+  }
+  if (!usable)
+    throw unavailable_error{late.wrap(status_code::unavailable, "the cluster did not start: no worker is up")};
+  if (tell) tell("beginning without " + describe_absent(then, absent));
+  return then;
 }
 
 }  // namespace troupe

@@ -13,20 +13,30 @@
 #include <troupe/actors/closures/internal/submission_queue.hpp>
 #include <troupe/actors/membership/failure_detector_options.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/offers/offer_limits.hpp>
 #include <troupe/actors/variables/variable_operations.hpp>
 #include <troupe/runtime/cluster/task_environment.hpp>
 #include <troupe/runtime/node.hpp>
 
+#include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace troupe {
 
+class member;
+template <class Actor>
+class actor_reference;
+
 /// How large a cluster inside one process is.
 struct local_cluster {
   int workers = 2;
   int servers = 1;
+  /// Members that only run the application's actors, by their job: {{"evaluator", 1}}.
+  std::map<std::string, int> roles;
   static constexpr int members_max = 100'000;
 };
 
@@ -46,6 +56,22 @@ struct cluster_options {
 
 struct chief_actors;
 
+class cluster;
+
+/// A cluster as its handles hold it, which may outlive it. Not while one thread ends it and another uses it.
+class cluster_reference {
+ public:
+  explicit cluster_reference(cluster& here) : here_(std::make_shared<std::atomic<cluster*>>(&here)) {}
+
+  /// @throws failed_precondition_error after the cluster's end.
+  cluster& operator*() const;
+  cluster* operator->() const { return &**this; }
+  void end() const { here_->store(nullptr); }
+
+ private:
+  std::shared_ptr<std::atomic<cluster*>> here_;
+};
+
 class cluster {
  public:
   /// Everything inside this process. @throws invalid_argument_error for sizes out of range.
@@ -58,12 +84,27 @@ class cluster {
   ~cluster();
   cluster(const cluster&) = delete;
 
+  /// For handles that may outlive it.
+  const cluster_reference& reference() const;
+
+  /// The application's side of the chief: its actors, and those of all members by name.
+  member here() const;
+  // With <troupe/runtime/actors.hpp>:
+  /// As `member::find`: `cluster.find<sensor_actor>({"worker", 0}, "sensor")`.
+  template <class Actor>
+  actor_reference<Actor> find(const task_id& task, const std::string& name, duration limit = find_limit) const;
+  /// As `member::find_all`.
+  template <class Actor>
+  std::vector<actor_reference<Actor>> find_all(const std::string& job, const std::string& name,
+                                               duration limit = find_limit) const;
+
   int worker_count() const;
   int server_count() const;
 
   /// Waits for all members, at most `start_limit`. A cluster that lacks only some of its workers is ready then, too.
+  /// Calls `tell` with who is missing and why after a second, then every 5 s, and when it begins with fewer.
   /// @throws unavailable_error that names what is missing and why.
-  cluster_view wait_until_ready();
+  cluster_view wait_until_ready(const std::function<void(const std::string& missing)>& tell = {});
   /// Waits until these tasks are present. @throws deadline_exceeded_error with the reason for each that is not.
   cluster_view wait_for(const std::vector<task_id>& tasks, duration limit);
   cluster_view view() const;
@@ -87,6 +128,7 @@ class cluster {
  private:
   struct implementation;
   void start(std::vector<std::pair<task_id, task_address>> members, const identity& who);
+  cluster_view begin_with_fewer(const status& late, const std::function<void(const std::string& missing)>& tell);
 
   std::unique_ptr<implementation> implementation_;
 };

@@ -1,11 +1,10 @@
-#include <troupe/actors/closures/worker.hpp>
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/functions/build_id.hpp>
-#include <troupe/actors/membership/member.hpp>
+#include <troupe/actors/offers/member.hpp>
 #include <troupe/actors/values/wire.hpp>
-#include <troupe/actors/variables/parameter_server.hpp>
-#include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
+#include <troupe/runtime/cluster/member_actors.hpp>
+#include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/node.hpp>
 
@@ -20,7 +19,6 @@
 #include <random>
 #include <thread>
 
-#include <arpa/inet.h>
 #include <unistd.h>
 
 namespace troupe {
@@ -39,14 +37,6 @@ identity make_identity(const task_id& task) {
   self.host = host.data();
   self.process = ::getpid();
   return self;
-}
-
-std::string listen_address(const std::string& host) {
-  guard_basp();
-  std::array<unsigned char, sizeof(in6_addr)> ignored{};
-  const auto is_address = ::inet_pton(AF_INET, host.c_str(), ignored.data()) == 1 ||
-                          ::inet_pton(AF_INET6, host.c_str(), ignored.data()) == 1;
-  return is_address || host == "localhost" ? host : "0.0.0.0";
 }
 
 namespace {
@@ -101,9 +91,9 @@ bool stop_actors(std::vector<caf::actor> actors, duration limit) {
 struct node::implementation {
   caf::actor_system& system;
   node_options options;
-  std::vector<caf::actor> actors;
+  member_actors actors;
+  caf::actor dialer;
   std::uint16_t port = 0;
-  member_actor member;
   member_end end;
   completion ended;
 };
@@ -111,41 +101,38 @@ struct node::implementation {
 node::node(caf::actor_system& system, const task_config& config, node_options options)
     : implementation_(new implementation{.system = system, .options = options}) {
   auto& self = *implementation_;
-  if (config.task.job != "worker" && config.task.job != "ps")
+  if (config.task.job == "chief")
     throw invalid_argument_error{
         fmt::format("{} is no task for a node: a chief makes a troupe::cluster", to_string(config.task))};
   if (!system.has_middleman())
     throw failed_precondition_error{
         "a node needs CAF's middleman: call load<caf::io::middleman>() in the constructor of the actor system's "
         "config"};
-  const auto keep = [&](const auto& handle) {
-    self.actors.push_back(caf::actor_cast<caf::actor>(handle));
-    return handle;
-  };
-  member_options door{.self = make_identity(config.task),
-                      .adoption_limit = options.adoption_limit,
-                      .link_loss_max = options.link_loss_max};
-  const auto dialer = keep(system.spawn(network_dialer, tcp_connector::of_process()));
-  if (config.task.job == "worker")
-    door.worker = keep(system.spawn<caf::detached>(worker, dialer, options.worker));
-  else
-    door.server = keep(system.spawn(parameter_server, door.self.incarnation, options.server));
-  door.on_end = [&self](const member_end& how) {
-    self.end = how;
-    self.ended.set();
-  };
-  self.member = keep(system.spawn(troupe::member, std::move(door)));
+  const auto dialer = system.spawn(network_dialer, tcp_connector::of_process());
+  self.dialer = caf::actor_cast<caf::actor>(dialer);
+  try {
+    self.actors = member_actors::spawn(system,
+                                       {.who = make_identity(config.task),
+                                        .dialer = dialer,
+                                        .on_end =
+                                            [&self](const member_end& how) {
+                                              self.end = how;
+                                              self.ended.set();
+                                            }},
+                                       options);
+  } catch (...) {
+    stop_actors({std::move(self.dialer)}, options.stop_limit);
+    throw;
+  }
+  member_context::enter(self.actors.application);
   const auto& address = config.cluster.address(config.task);
   // Only on the address of the specification, if it is one: a BASP port is open to anyone who reaches it.
-  const auto listen = listen_address(address.host);
-  const auto published = system.middleman().publish(self.member, address.port, listen.c_str(), true);
-  if (!published) {
-    self.member = nullptr;
-    stop_actors(std::move(self.actors), options.stop_limit);
-    throw unavailable_error{fmt::format("{} can't listen on {}: {}; is another process using the port?",
-                                        to_string(config.task), to_string(address), system.render(published.error()))};
+  try {
+    self.port = publish(system, self.actors.door, address, to_string(config.task));
+  } catch (...) {
+    stop();
+    throw;
   }
-  self.port = *published;
   // A host that was away has to make itself known in its network, before others reach it: their own search for it is
   // repeated once a second only. What answers at the chief's address is of no interest.
   const auto chief = config.cluster.address({"chief", 0});
@@ -155,9 +142,27 @@ node::node(caf::actor_system& system, const task_config& config, node_options op
 
 node::~node() {
   auto& self = *implementation_;
-  self.system.middleman().unpublish(self.member, self.port);
-  self.member = nullptr;
-  stop_actors(std::move(self.actors), self.options.stop_limit);
+  self.system.middleman().unpublish(self.actors.door, self.port);
+  stop();
+}
+
+void node::stop() {
+  auto& self = *implementation_;
+  stop_application(*self.actors.application, self.options.stop_limit);
+  self.actors.door = nullptr;
+  self.actors.all.push_back(std::move(self.dialer));
+  stop_actors(std::move(self.actors.all), self.options.stop_limit);
+}
+
+void node::leave(const status& why) { caf::anon_send(implementation_->actors.door, leave_atom_v, wire<status>{why}); }
+
+member node::here() const { return member{implementation_->actors.application}; }
+
+bool node::is_adopted() const { return implementation_->actors.application->book->knows_jobs(); }
+
+std::optional<member_end> node::wait_for(duration limit) {
+  if (!implementation_->ended.wait_until(later(current_time(), limit))) return std::nullopt;
+  return implementation_->end;
 }
 
 member_end node::wait() {

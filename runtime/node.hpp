@@ -8,6 +8,7 @@
 #pragma once
 
 #include <troupe/actors/closures/worker_options.hpp>
+#include <troupe/actors/membership/failure_detector_options.hpp>
 #include <troupe/actors/membership/member_end.hpp>
 #include <troupe/actors/messages/messages.hpp>
 #include <troupe/actors/variables/parameter_server_options.hpp>
@@ -15,27 +16,33 @@
 
 #include <caf/fwd.hpp>
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace troupe {
 
+class member;
+
 struct node_options {
+  /// Called for each member once its actors are there and before others can reach it; it may spawn and offer actors of
+  /// the application, but not wait. A simulation calls it again at each restart.
+  std::function<void(member&)> on_member;
   worker_options worker;
   parameter_server_options server;
+  /// Of other members whose actors are followed here.
+  failure_detector_options detection;
   /// How long a member waits for its chief's first word, and, when their link has broken, to be taken in again.
   duration adoption_limit = std::chrono::minutes{5};
   duration link_loss_max = std::chrono::seconds{1};
+  /// For the application's part and for troupe's own actors, each.
   duration stop_limit = std::chrono::seconds{3};
 };
 
 /// The identity of this process as that task; a new incarnation at each call.
 identity make_identity(const task_id& task);
-
-/// Where a task listens whose address has this host: only there, if it is an IP address or "localhost"; on all
-/// addresses if it is a name, which may be a service's and not this machine's own.
-std::string listen_address(const std::string& host);
 
 /// Asks the actors to end and waits for them, at most `limit`. Hand in the last handles: detached actors must be
 /// destroyed before their system can end. Blocks the thread, even inside a fiber. False if some are left.
@@ -49,11 +56,23 @@ class node {
   ~node();
   node(const node&) = delete;
 
+  /// The application's side of this member.
+  member here() const;
+
+  /// Tells the chief that this process ends, so that it takes back what it has given to it. The destructor follows.
+  void leave(const status& why);
+
+  /// Whether a chief has taken it in.
+  bool is_adopted() const;
   /// Waits until the chief retires the node or is lost.
   member_end wait();
+  /// The same for at most this long; nothing: not yet.
+  std::optional<member_end> wait_for(duration limit);
 
  private:
   struct implementation;
+  void stop();
+
   std::unique_ptr<implementation> implementation_;
 };
 

@@ -33,12 +33,7 @@ struct parameter_server_strategy::shared {
 };
 
 parameter_server_strategy::parameter_server_strategy(troupe::cluster& cluster, strategy_options options)
-    : cluster_(&cluster) {
-  if (cluster.worker_count() < 1 || cluster.server_count() < 1)
-    throw invalid_argument_error{fmt::format(
-        "a parameter server strategy needs at least one worker and one parameter server, but the cluster has "
-        "{} and {}",
-        cluster.worker_count(), cluster.server_count())};
+    : cluster_(cluster.reference()) {
   shared_ = std::make_shared<shared>(cluster, std::move(options));
 }
 
@@ -48,6 +43,7 @@ tensor_variable parameter_server_strategy::variable(std::string name, const tens
 
 sharded_variable parameter_server_strategy::sharded(std::string name, const tensor& initial,
                                                     const partitioner& shards) {
+  check_for_servers();
   if (initial.rank() == 0)
     throw invalid_argument_error{
         fmt::format("variable \"{}\" is a scalar, which can't be split: use variable()", name)};
@@ -84,8 +80,16 @@ std::shared_ptr<variable_record> parameter_server_strategy::create(std::string n
   return record;
 }
 
+void parameter_server_strategy::check_for_servers() const {
+  if (server_count() < 1)
+    throw failed_precondition_error{
+        "this cluster has no parameter server, and variables need one: start it with --ps 1, --troupe-servers 1, or "
+        "\"ps\" in TF_CONFIG"};
+}
+
 /// Takes the names first: two threads that make a variable of one name can't both succeed.
 void parameter_server_strategy::create(std::span<const recreated_variable> wanted) {
+  if (!wanted.empty()) check_for_servers();
   std::vector<std::string> taken;
   const auto free_names = [&] {
     const std::scoped_lock lock{shared_->mutex};
@@ -107,6 +111,7 @@ void parameter_server_strategy::create(std::span<const recreated_variable> wante
 }
 
 void parameter_server_strategy::remove(const std::string& name) {
+  (void)get_cluster();
   std::vector<shard_address> shards;
   {
     const std::scoped_lock lock{shared_->mutex};

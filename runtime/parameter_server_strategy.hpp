@@ -54,7 +54,8 @@ struct recreated_variable {
 
 class parameter_server_strategy {
  public:
-  /// The cluster must outlive all handles. @throws invalid_argument_error without a worker or without a server.
+  /// What the strategy, and all that it makes, is asked for after the cluster's end fails with `failed_precondition`.
+  /// @throws invalid_argument_error without a worker or without a server.
   explicit parameter_server_strategy(cluster& cluster, strategy_options options = {});
 
   /// A number on a server. @throws already_exists_error when the name is taken; unavailable_error when its server is
@@ -97,10 +98,11 @@ class parameter_server_strategy {
 
   std::shared_ptr<variable_record> create(std::string name, const tensor& initial, std::int64_t shard_count);
   void create(std::span<const recreated_variable> wanted);
+  void check_for_servers() const;
   void make_shards(std::span<const recreated_variable> wanted, const std::vector<bool>& usable,
                    std::size_t window_bytes);
 
-  troupe::cluster* cluster_;
+  cluster_reference cluster_;
   std::shared_ptr<shared> shared_;
 };
 

@@ -1,3 +1,4 @@
+#include <troupe/actors/closures/weak_coordinator.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/per_worker.hpp>
 
@@ -6,6 +7,8 @@
 
 namespace troupe {
 
-per_worker_resource::~per_worker_resource() { caf::anon_send(*coordinator_, release_atom_v, id_); }
+per_worker_resource::~per_worker_resource() {
+  if (const auto coordinator = coordinator_->lock()) caf::anon_send(coordinator, release_atom_v, id_);
+}
 
 }  // namespace troupe

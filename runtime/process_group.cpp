@@ -9,6 +9,7 @@
 #include <troupe/device/collectives/shared_memory_communicator.hpp>
 #include <troupe/runtime/cluster/host_identity.hpp>
 #include <troupe/runtime/cluster/own_address.hpp>
+#include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/process_group.hpp>
 
@@ -203,12 +204,7 @@ struct process_group::implementation {
                              .detection = options.detection};
     meeting = system.spawn(rendezvous, std::move(terms));
     actors.push_back(caf::actor_cast<caf::actor>(meeting));
-    const auto& address = config.cluster.address(task);
-    const auto published =
-        system.middleman().publish(meeting, address.port, listen_address(address.host).c_str(), true);
-    if (!published)
-      throw unavailable_error{fmt::format("{} can't listen on {}: {}; is another process using the port?",
-                                          to_string(task), to_string(address), system.render(published.error()))};
+    publish(system, meeting, config.cluster.address(task), to_string(task));
   }
 
   void gather(std::uint64_t last_generation) {
@@ -264,6 +260,10 @@ process_group::process_group(caf::actor_system& system, const task_config& confi
     : implementation_(new implementation{system, options}) {
   auto& self = *implementation_;
   self.task = config.task;
+  if (config.cluster.roles.contains(config.task.job))
+    throw invalid_argument_error{
+        fmt::format("{} can be no part of a group of processes in step, which consists of the chief and the workers",
+                    to_string(config.task))};
   if (config.task.job == "ps" || !config.cluster.ps.empty())
     throw invalid_argument_error{
         "a group of processes in step has no parameter servers: start it with --ps 0, or without \"ps\" in TF_CONFIG"};

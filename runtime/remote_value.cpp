@@ -1,3 +1,4 @@
+#include <troupe/actors/closures/weak_coordinator.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/remote_value.hpp>
 
@@ -14,12 +15,14 @@ const closure& remote_value_base::checked() const {
 
 void remote_value_base::cancel() const {
   checked();
-  caf::anon_send(*coordinator_, cancel_atom_v, closure_);
+  if (const auto coordinator = coordinator_->lock()) caf::anon_send(coordinator, cancel_atom_v, closure_);
 }
 
 value_promise_actor remote_value_base::handle() const {
   checked();
-  return spawn_value_promise((*coordinator_)->home_system(), closure_);
+  const auto coordinator = coordinator_->lock();
+  if (!coordinator) throw failed_precondition_error{"the cluster of this remote value has ended: handle() needs it"};
+  return spawn_value_promise(coordinator->home_system(), closure_);
 }
 
 const value& remote_value_base::await(duration limit) const {

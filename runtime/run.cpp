@@ -1,195 +1,192 @@
 #include <troupe/actors/fibers/completion.hpp>
+#include <troupe/actors/fibers/crash_report.hpp>
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
 #include <troupe/runtime/cluster/event_log.hpp>
-#include <troupe/runtime/cluster/program_log.hpp>
+#include <troupe/runtime/cluster/publish.hpp>
+#include <troupe/runtime/program/program_flags.hpp>
+#include <troupe/runtime/program/stop_request.hpp>
+#include <troupe/runtime/program/stop_signal.hpp>
+#include <troupe/runtime/program/system_end.hpp>
 #include <troupe/runtime/run.hpp>
 #include <troupe/runtime/system_config.hpp>
 
 #include <CLI/CLI.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <thread>
 
 namespace troupe {
 
 namespace {
 
-struct arguments {
-  local_cluster size;
-  std::optional<task_config> config;
-  std::vector<std::string> program;
+/// What the code of every role is given.
+struct process {
+  const program_flags& flags;
+  stop_request& stop;
 };
 
-std::string read_file(const std::string& path) {
-  std::ifstream file{path};
-  if (!file) throw not_found_error{fmt::format("--troupe-config: the file {} can't be read", path)};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
-
-/// Troupe's flags are taken out; everything else is the program's.
-arguments parse(int argc, char** argv) {
-  arguments result;
-  std::string config_file;
-  CLI::App flags{"Flags of every troupe program (the program's own follow its own rules)"};
-  flags.set_help_flag("--troupe-help", "Print these flags and exit");
-  flags.allow_extras();
-  flags.prefix_command(false);
-  flags.add_option("--troupe-workers", result.size.workers, "Workers of a cluster inside this process")
-      ->check(CLI::Range(1, local_cluster::members_max))
-      ->capture_default_str();
-  flags.add_option("--troupe-servers", result.size.servers, "Parameter servers of a cluster inside this process")
-      ->check(CLI::Range(0, local_cluster::members_max))
-      ->capture_default_str();
-  flags.add_option("--troupe-config", config_file,
-                   "A file that holds what TF_CONFIG would: the cluster and this process's task");
-  flags.parse(argc, argv);
-  result.program = flags.remaining();
-  for (const auto& argument : result.program)
-    if (argument.starts_with("--troupe-"))
-      throw invalid_argument_error{fmt::format("{} is no flag of troupe's; --troupe-help lists them", argument)};
-  result.config = config_file.empty() ? tf_config_from_environment() : parse_tf_config(read_file(config_file));
-  return result;
-}
-
-spdlog::logger& log() {
-  static const auto logger = [] {
-    auto made = spdlog::stderr_logger_mt(program_log_name);
-    made->set_pattern("%H:%M:%S.%e troupe %l: %v");
-    return made;
-  }();
-  return *logger;
-}
-
-/// Ends the process if leaving takes too long: CAF 0.17 can hang when detached actors end together with their system.
-class exit_guard {
- public:
-  explicit exit_guard(int code) : watch_([this, code] { run(code); }) {}
-  ~exit_guard() {
-    left_.set();
-    watch_.join();
+/// Calls what the application wrote, in this thread, which a signal interrupts. Nothing: it threw, and the log says
+/// what.
+template <class Body>
+std::optional<int> run_body(stop_request& stop, const Body& body) {
+  const stop_request::interrupted scope{stop};
+  try {
+    return body();
+  } catch (const std::exception& failed) {
+    // What it was interrupted with is no news.
+    if (!stop.why()) log_error(fmt::format("the program failed: {}", failed.what()));
+  } catch (...) {
+    log_error("the program failed: it threw something that is no std::exception");
   }
+  return std::nullopt;
+}
 
- private:
-  void run(int code) {
-    constexpr auto limit = std::chrono::seconds{5};
-    if (left_.block_for(limit)) return;
-    std::fflush(nullptr);
-    std::_Exit(code);
-  }
+std::unique_ptr<cluster> make_cluster(caf::actor_system& system, const process& here, const cluster_options& options) {
+  auto made = here.flags.config ? std::make_unique<cluster>(system, *here.flags.config, options)
+                                : std::make_unique<cluster>(system, here.flags.size, options);
+  made->set_arguments(here.flags.program);
+  if (here.flags.config) log_events(system, made->events(), *spdlog::get(program_log_name));
+  return made;
+}
 
-  completion left_;
-  std::thread watch_;
-};
-
-template <class Surroundings>
-int run_program(const std::function<int(Surroundings&)>& program, Surroundings& here) {
+/// A closure that ends its workers is told from other failures by the exit code.
+int run_program(const program_function& program, cluster& here) {
   try {
     return program(here);
-  } catch (const std::exception& failed) {
-    log().error("the program failed: {}", failed.what());
-    return program_failed;
+  } catch (const aborted_error& failed) {
+    log_error(fmt::format("the program failed: {}", failed.what()));
+    return closure_ends_workers;
   }
 }
 
-int run_chief(caf::actor_system& system, const arguments& given, const std::function<int(cluster&)>& program,
-              const cluster_options& options) {
+int run_chief(caf::actor_system& system, const process& here, const run_options& options) {
+  std::unique_ptr<cluster> made;
   try {
-    const auto here = given.config ? std::make_unique<cluster>(system, *given.config, options)
-                                   : std::make_unique<cluster>(system, given.size, options);
-    here->set_arguments(given.program);
-    if (given.config) log_events(here->system(), here->events(), log());
-    here->wait_until_ready();
-    return run_program(program, *here);
+    const stop_request::interrupted scope{here.stop};
+    made = make_cluster(system, here, options.cluster);
+    made->wait_until_ready([](const std::string& missing) { log_warning(missing); });
   } catch (const error& failed) {
-    log().error("{}", failed.what());
+    if (!here.stop.why()) log_error(failed.what());
     return start_failed;
   }
+  if (options.on_stop)
+    here.stop.set_last_act([&] {
+      try {
+        options.on_stop(*made);
+      } catch (const std::exception& failed) {
+        log_error(fmt::format("on_stop failed: {}", failed.what()));
+      } catch (...) {
+        log_error("on_stop failed: it threw something that is no std::exception");
+      }
+    });
+  const auto code = run_body(here.stop, [&] { return run_program(options.program, *made); });
+  if (here.stop.why()) here.stop.do_last_act();
+  here.stop.set_last_act(nullptr);
+  return code.value_or(program_failed);
 }
 
 /// A worker's thread is in the user's code and may stay there: nobody can wait for it.
-[[noreturn]] void end_in_spite_of_closures() {
-  log().flush();
+[[noreturn]] void end_in_spite_of_closures(int code) {
   std::fflush(nullptr);
-  std::_Exit(dismissed);
+  std::_Exit(code);
 }
 
-int run_member(caf::actor_system& system, const task_config& config, const cluster_options& options) {
+int code_of(const member_end& end, const task_id& task) {
+  if (end.how == member_end::kind::retired) return success;
+  log_error(fmt::format("{} ends itself: {}", to_string(task), end.why.render()));
+  if (end.how == member_end::kind::dismissed) end_in_spite_of_closures(dismissed);
+  return end.how == member_end::kind::failed ? program_failed : chief_lost;
+}
+
+void wait_for_chief(node& member, const task_config& config) {
+  constexpr auto interval = std::chrono::seconds{5};
+  const auto what =
+      fmt::format("{} listens on {} and waits for its chief of {}", to_string(config.task),
+                  to_string(config.cluster.address(config.task)), to_string(config.cluster.address({"chief", 0})));
+  log_info(what);
+  for (auto waited = interval; !member.wait_for(interval) && !member.is_adopted(); waited += interval)
+    log_warning(fmt::format("{}, since {} s", what, waited.count()));
+}
+
+int run_member(caf::actor_system& system, const process& here, const node_options& options) {
+  const auto& config = *here.flags.config;
   try {
-    node here{system, config, options.members};
-    const auto end = here.wait();
-    if (end.how == member_end::kind::retired) return success;
-    log().error("{} ends itself: {}", to_string(config.task), end.why.render());
-    if (end.how == member_end::kind::dismissed) end_in_spite_of_closures();
-    return end.how == member_end::kind::failed ? program_failed : chief_lost;
+    node member{system, config, options};
+    try {
+      const stop_request::interrupted scope{here.stop};
+      wait_for_chief(member, config);
+      return code_of(member.wait(), config.task);
+    } catch (const cancelled_error& told) {
+      member.leave(told.get_status());
+      return success;
+    }
   } catch (const error& failed) {
-    log().error("{}", failed.what());
+    log_error(failed.what());
     return start_failed;
   }
 }
 
-/// Makes the actor system of this process and runs `body` in it.
-int run_in_system(const arguments& given, const std::function<int(caf::actor_system&)>& body) {
-  std::optional<exit_guard> guard;
-  system_config config{given.config.has_value()};
-  auto code = 0;
-  std::shared_ptr<tcp_bulk> transport;
-  if (given.config) {
-    const auto& host = given.config->cluster.address(given.config->task).host;
-    transport =
-        std::make_shared<tcp_bulk>(tcp_bulk_options{.listen_host = listen_address(host), .advertised_host = host});
-    bulk_transport::install(transport);
+bool is_chief(const program_flags& flags) { return !flags.config || flags.config->task.job == "chief"; }
+bool is_server(const program_flags& flags) { return flags.config && flags.config->task.job == "ps"; }
+
+int run_role(caf::actor_system& system, const process& here, const run_options& options) {
+  return is_chief(here.flags) ? run_chief(system, here, options) : run_member(system, here, options.cluster.members);
+}
+
+int run_participant(caf::actor_system& system, const process& here, const std::function<int(process_group&)>& program,
+                    const process_group_options& options) {
+  std::unique_ptr<process_group> group;
+  try {
+    group = here.flags.config ? std::make_unique<process_group>(system, *here.flags.config, options)
+                              : std::make_unique<process_group>(system);
+  } catch (const error& failed) {
+    log_error(failed.what());
+    return start_failed;
   }
-  {
-    caf::actor_system system{config};
-    code = body(system);
-    guard.emplace(code);
-  }
+  group->set_arguments(here.flags.program);
+  return run_body(here.stop, [&] { return program(*group); }).value_or(program_failed);
+}
+
+/// Large tensors travel beside the messages, between processes, for as long as somebody holds it.
+std::shared_ptr<tcp_bulk> install_transport(const program_flags& flags) {
+  if (!flags.config) return nullptr;
+  const auto& host = flags.config->cluster.address(flags.config->task).host;
+  auto transport =
+      std::make_shared<tcp_bulk>(tcp_bulk_options{.listen_host = listen_address(host), .advertised_host = host});
+  bulk_transport::install(transport);
+  return transport;
+}
+
+using role = std::function<int(caf::actor_system&, const process&)>;
+
+/// Makes the actor system of this process and plays the role in it.
+int run_in_system(const program_flags& flags, stop_request& stop, const run_options& options, const role& plays) {
+  const auto networked = flags.config.has_value();
+  auto config = options.config ? std::make_unique<system_config>(options.config(), networked)
+                               : std::make_unique<system_config>(networked);
+  if (!flags.caf_config.empty()) config->read(flags.caf_config);
+  const auto transport = install_transport(flags);
+  auto system = std::make_unique<caf::actor_system>(*config);
+  // CAF's own.
+  const auto threads = system->detached_actors();
+  const auto code = plays(*system, {flags, stop});
+  const auto ended = end_system(std::move(config), std::move(system), threads);
+  if (!ended && !is_chief(flags)) end_in_spite_of_closures(code);
   return code;
 }
 
-int run_role(caf::actor_system& system, const arguments& given, const std::function<int(cluster&)>& program,
-             const cluster_options& options) {
-  return !given.config || given.config->task.job == "chief" ? run_chief(system, given, program, options)
-                                                            : run_member(system, *given.config, options);
-}
-
-int run_participant(caf::actor_system& system, const arguments& given,
-                    const std::function<int(process_group&)>& program, const process_group_options& options) {
-  std::unique_ptr<process_group> group;
+/// Reads the command line, hears signals, plays the role; every failure becomes an exit code.
+int run_process(int argc, char** argv, const run_options& options, const role& plays) {
+  std::optional<program_flags> flags;
   try {
-    group = given.config ? std::make_unique<process_group>(system, *given.config, options)
-                         : std::make_unique<process_group>(system);
-  } catch (const error& failed) {
-    log().error("{}", failed.what());
-    return start_failed;
-  }
-  group->set_arguments(given.program);
-  return run_program(program, *group);
-}
-
-/// Reads the command line, makes the actor system, calls `body`; every failure becomes an exit code.
-int run_main(int argc, char** argv, const std::function<int(caf::actor_system&, const arguments&)>& body) {
-  arguments given;
-  try {
-    given = parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print(
-        "Flags of every troupe program:\n"
-        "  --troupe-workers N      workers of a cluster inside this process (2)\n"
-        "  --troupe-servers N      parameter servers of a cluster inside this process (1)\n"
-        "  --troupe-config FILE    what TF_CONFIG would hold: the cluster and this process's task\n"
-        "  --troupe-help           print this and exit\n"
-        "Without TF_CONFIG and --troupe-config the whole cluster runs inside this process.\n"
-        "Exit codes: the program's own; 1 it threw; 2 usage; 3 the chief was lost; 4 the cluster did not start;\n"
-        "5 the chief gave this worker up, because a closure did not react to its cancellation.\n");
-    return success;
+    flags = parse_program_flags(argc, argv, options.size);
+    if (!flags) return success;
+    open_program_log(flags->log);
   } catch (const CLI::ParseError& wrong) {
     fmt::print(stderr, "{} (--troupe-help lists troupe's flags)\n", wrong.what());
     return usage_error;
@@ -197,25 +194,53 @@ int run_main(int argc, char** argv, const std::function<int(caf::actor_system&, 
     fmt::print(stderr, "{}\n", wrong.message());
     return usage_error;
   }
+  report_crashes();
+  // What a task says is of use when it says it, through a launcher's pipe, too.
+  if (flags->config) std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+  const auto grace = flags->stop_grace.value_or(options.stop_grace);
+  stop_request stop;
   try {
-    return run_in_system(given, [&](caf::actor_system& system) { return body(system, given); });
+    const stop_signal signal{grace,
+                             {.on_signal =
+                                  [&](const std::string& name) {
+                                    log_info(fmt::format("{}: ending within {} ms; a second signal ends at once", name,
+                                                         in_milliseconds(grace)));
+                                    stop.announce(name);
+                                    // A server's variables may be wanted for a last checkpoint.
+                                    if (!is_server(*flags)) stop.interrupt();
+                                  },
+                              .on_late =
+                                  [&] {
+                                    stop.interrupt();
+                                    stop.do_last_act();
+                                  },
+                              .on_end = [](const std::string& why) { log_error("the process ends now: " + why); }}};
+    const auto code = run_in_system(*flags, stop, options, plays);
+    return signal.exit_code().value_or(code);
   } catch (const std::exception& failed) {
-    log().error("{}", failed.what());
+    log_error(failed.what());
+    return start_failed;
+  } catch (...) {
+    log_error("the start failed: something was thrown that is no std::exception");
     return start_failed;
   }
 }
 
 }  // namespace
 
-int run(int argc, char** argv, std::function<int(cluster&)> program, cluster_options options) {
-  return run_main(argc, argv, [&](caf::actor_system& system, const arguments& given) {
-    return run_role(system, given, program, options);
-  });
+int run(int argc, char** argv, run_options options) {
+  if (!options.program) {
+    fmt::print(stderr, "run() was given no program\n");
+    return usage_error;
+  }
+  if (options.on_member) options.cluster.members.on_member = options.on_member;
+  return run_process(argc, argv, options,
+                     [&](caf::actor_system& system, const process& here) { return run_role(system, here, options); });
 }
 
 int run_group(int argc, char** argv, std::function<int(process_group&)> program, process_group_options options) {
-  return run_main(argc, argv, [&](caf::actor_system& system, const arguments& given) {
-    return run_participant(system, given, program, options);
+  return run_process(argc, argv, {}, [&](caf::actor_system& system, const process& here) {
+    return run_participant(system, here, program, options);
   });
 }
 

@@ -11,17 +11,39 @@
 // `run_group` is the same for replicas in step (multi_worker_mirrored_strategy.hpp): every process of the cluster runs
 // the program, as part of a process_group.
 //
+// Actors of the application's own come with it, on all members, without a `main` of its own:
+//
+//   return troupe::run(argc, argv, {
+//     .program = [](troupe::cluster& cluster) { auto sensors = cluster.find_all<sensor_actor>("worker", "sensor"); ...
+//     }, .on_member = [](troupe::member& here) { here.offer("sensor", here.spawn(sensor)); }, .on_stop =
+//     [](troupe::cluster& cluster) { ... },           // a last checkpoint
+//   });
+//
 // Flags, taken out of the command line before the program sees it (all begin with --troupe-; --troupe-help lists them).
+//
+// SIGTERM and SIGINT are an orderly end, within the grace time (`run_options::stop_grace`): on the chief the program's
+// waits throw cancelled_error, `on_stop` is called, and all members end as after the program; `on_stop` is called
+// beside a program that goes on computing when half of the time is over. A worker hands its closures back and ends what
+// the application has there; a parameter server serves on until the chief ends it, or half of the time is over. A
+// second signal, or the end of the grace time, ends the process at once. The signals are blocked in all threads of the
+// process.
 //
 // Exit codes: what the program returns; 1 it threw; 2 the command line or TF_CONFIG is wrong; 3 the chief was lost;
 // 4 the cluster did not start (a port in use, a member that never came); 5 the chief gave this worker up, because a
-// closure did not react to its cancellation.
+// closure did not react to its cancellation; 6 the program failed with `aborted`: a closure was lost with each worker
+// that ran it; 128 + the signal's number after SIGTERM (143) and SIGINT (130).
 #pragma once
 
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/process_group.hpp>
 
+#include <caf/fwd.hpp>
+
+#include <concepts>
 #include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
 
 namespace troupe {
 
@@ -31,21 +53,63 @@ enum exit_code : int {
   usage_error = 2,
   chief_lost = 3,
   start_failed = 4,
-  dismissed = 5
+  dismissed = 5,
+  closure_ends_workers = 6
 };
 
-/// Runs `program` if this process is the chief, or serves otherwise. Never throws; returns the process's exit code.
-int run(int argc, char** argv, std::function<int(cluster&)> program, cluster_options options = {});
+/// The chief's program; one that returns nothing has succeeded when it returns.
+class program_function {
+ public:
+  program_function() = default;
+  template <class F>
+  requires std::invocable<F&, cluster&> program_function(F body)  // NOLINT(google-explicit-constructor)
+  {
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, cluster&>>)
+      body_ = [body = std::move(body)](cluster& here) mutable {
+        body(here);
+        return 0;
+      };
+    else
+      body_ = std::move(body);
+  }
 
-/// The same for a program without an exit code of its own.
+  int operator()(cluster& here) const { return body_(here); }
+  explicit operator bool() const { return body_ != nullptr; }
+
+ private:
+  std::function<int(cluster&)> body_;
+};
+
+struct run_options {
+  program_function program = {};
+  /// Called in each worker, server and other role, before the chief takes it in: it spawns and offers actors
+  /// (offers/member.hpp) and says with `at_stop` what is to be done before they end. It may not wait. Not on the chief,
+  /// whose program has `cluster.here()`.
+  std::function<void(member&)> on_member = {};
+  /// Called on the chief when the process was told to end by a signal.
+  std::function<void(cluster&)> on_stop = {};
+  /// Makes the actor system's configuration, an object of a class of the application's own perhaps, with its options;
+  /// troupe adds what it needs. Empty: CAF's.
+  std::function<std::unique_ptr<caf::actor_system_config>()> config = {};
+  /// How large the cluster is inside one process, unless flags say otherwise.
+  local_cluster size = {};
+  cluster_options cluster = {};
+  /// --troupe-stop-grace replaces it.
+  duration stop_grace = std::chrono::seconds{10};
+};
+
+/// Runs `options.program` if this process is the chief, or serves otherwise. Never throws; returns the process's exit
+/// code. Handles may outlive it: whoever uses them gets an error.
+int run(int argc, char** argv, run_options options);
+
+/// The same for a program alone.
 template <class F>
-requires std::is_void_v<std::invoke_result_t<F, cluster&>>
+requires std::invocable<F&, cluster&>
 int run(int argc, char** argv, F program, cluster_options options = {}) {
-  return run(argc, argv, std::function<int(cluster&)>{[program = std::move(program)](cluster& c) mutable {
-               program(c);
-               return 0;
-             }},
-             options);
+  run_options all;
+  all.program = std::move(program);
+  all.cluster = std::move(options);
+  return run(argc, argv, std::move(all));
 }
 
 /// Runs `program` in this process as one of its group; without TF_CONFIG the group is this process alone. Never throws;

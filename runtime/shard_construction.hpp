@@ -25,7 +25,7 @@ parameter_server_actor reach(const cluster& cluster, const member_record& server
 /// Shards that nobody needs any more and that may still exist. Any thread.
 class shard_disposal {
  public:
-  explicit shard_disposal(cluster& cluster) : cluster_(&cluster) {}
+  explicit shard_disposal(const cluster& cluster) : cluster_(cluster.reference()) {}
 
   /// Deletes these, and what could not be deleted earlier; what can't be reached now stays for the next call. Servers
   /// that are gone for good have no shards.
@@ -34,7 +34,7 @@ class shard_disposal {
   std::size_t waiting() const;
 
  private:
-  cluster* cluster_;
+  cluster_reference cluster_;
   mutable std::mutex mutex_;
   std::vector<shard_address> waiting_;
 };

@@ -26,6 +26,7 @@
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/actors/membership/member_end.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/offers/member.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/closures/closure_arguments.hpp>
 #include <troupe/runtime/cluster.hpp>
@@ -218,6 +219,9 @@ class simulation {
   // @throws failed_precondition_error while the task does not run.
 
   caf::actor_system& system(const task_id& task);
+  /// The application's side of a member: what it offers and finds there. It goes with the task's process; the next one
+  /// is another member, for which `cluster.members.on_member` is called, too. What waits belongs into `start_program`.
+  member here(const task_id& task);
   /// Spawns an actor of the application's own on a node; it ends with the node.
   template <class... Ts>
   auto spawn(const task_id& task, Ts&&... arguments) {

@@ -4,6 +4,7 @@
 #include <caf/fwd.hpp>
 
 #include <memory>
+#include <string>
 
 namespace troupe {
 
@@ -19,7 +20,13 @@ namespace troupe {
 class system_config {
  public:
   explicit system_config(bool networked);
+  /// The same for a configuration of the application's own class; what that has set stays.
+  system_config(std::unique_ptr<caf::actor_system_config> own, bool networked);
   ~system_config();
+
+  /// Reads options of CAF's and of the application's class from a file in CAF's format. @throws not_found_error,
+  /// invalid_argument_error
+  void read(const std::string& file);
 
   operator caf::actor_system_config&() const { return *config_; }  // NOLINT(google-explicit-constructor)
   caf::actor_system_config* operator->() const { return config_.get(); }

@@ -3,6 +3,7 @@
 
 #include <troupe/actors/closures/internal/submission_queue.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/offers/member_context.hpp>
 
 #include <caf/typed_actor.hpp>
 
@@ -16,9 +17,13 @@ struct chief_actors {
   event_bus_actor events;
   /// What variables hold.
   client_ptr client;
+  coordinator_actor coordinator;
   /// What remote values hold.
-  coordinator_ptr coordinator;
+  coordinator_ptr shared_coordinator;
   membership_actor membership;
+  directory_actor directory;
+  /// What the application has on the chief.
+  std::shared_ptr<member_context> application;
 };
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cctype>
 #include <map>
 
 namespace troupe {
@@ -12,6 +13,9 @@ namespace troupe {
 namespace {
 
 using json = nlohmann::json;
+
+constexpr std::size_t role_name_max = 64;
+constexpr auto word_characters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
 template <class... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
@@ -42,7 +46,7 @@ std::vector<task_address> parse_job(const json& value, const std::string& path) 
   return addresses;
 }
 
-/// The list of one job in `spec`; null for a name that is no job.
+/// The list of one job in `spec`; null for the name of a role.
 std::vector<task_address>* find_job(cluster_spec& spec, std::string_view name) {
   if (name == "chief" || name == "master") return &spec.chief;
   if (name == "worker") return &spec.worker;
@@ -82,11 +86,29 @@ void check_addresses_differ(const cluster_spec& spec, const std::string& path) {
 
 }  // namespace
 
+void check_role_name(std::string_view name, std::string_view where) {
+  std::string plain;
+  for (const auto character : name) plain += static_cast<char>(std::tolower(static_cast<unsigned char>(character)));
+  const auto is_word = !name.empty() && name.size() <= role_name_max &&
+                       std::isalpha(static_cast<unsigned char>(name.front())) != 0 &&
+                       name.find_first_not_of(word_characters) == std::string_view::npos;
+  if (!is_word)
+    refuse(
+        "{} has the job \"{}\"; expected \"chief\", \"worker\", \"ps\", or a role of at most {} letters, digits, '-' "
+        "and '_' that begins with a letter",
+        where, name, role_name_max);
+  for (const std::string known : {"chief", "master", "worker", "ps"})
+    if (plain == known || plain == known + "s" || (known == "ps" && plain == "server") || plain == "servers")
+      refuse("{} has the job \"{}\", but the job is called \"{}\"", where, name,
+             plain.starts_with("server") ? "ps" : known);
+}
+
 const std::vector<task_address>& cluster_spec::job(std::string_view name) const {
   if (name == "chief") return chief;
   if (name == "worker") return worker;
   if (name == "ps") return ps;
-  refuse("\"{}\" is no job of a cluster; expected \"chief\", \"worker\" or \"ps\"", name);
+  if (const auto found = roles.find(std::string{name}); found != roles.end()) return found->second;
+  refuse("\"{}\" is no job of this cluster", name);
 }
 
 const task_address& cluster_spec::address(const task_id& task) const {
@@ -101,10 +123,13 @@ const task_address& cluster_spec::address(const task_id& task) const {
 std::vector<task_id> cluster_spec::tasks() const {
   std::vector<task_id> all;
   all.reserve(ps.size() + worker.size() + chief.size());
-  for (const auto* name : {"ps", "worker", "chief"}) {
-    const auto count = static_cast<int>(job(name).size());
-    for (auto i = 0; i < count; ++i) all.push_back({name, i});
-  }
+  const auto add = [&](const std::string& name, const std::vector<task_address>& addresses) {
+    for (auto i = 0; i < static_cast<int>(addresses.size()); ++i) all.push_back({name, i});
+  };
+  add("ps", ps);
+  add("worker", worker);
+  for (const auto& [name, addresses] : roles) add(name, addresses);
+  add("chief", chief);
   return all;
 }
 
@@ -122,10 +147,10 @@ cluster_spec cluster_spec::from_json(const json& value, const std::string& path)
   }
   cluster_spec spec;
   for (const auto& [name, addresses] : value.items()) {
-    if (name == "evaluator") continue;
     auto* job = find_job(spec, name);
     if (job == nullptr) {
-      refuse("{} has the unknown job \"{}\"; expected \"chief\", \"worker\", \"ps\" or \"evaluator\"", path, name);
+      check_role_name(name, path);
+      job = &spec.roles[name];
     }
     *job = parse_job(addresses, fmt::format("{}.{}", path, name));
   }
@@ -139,6 +164,8 @@ std::string cluster_spec::to_json() const {
   for (const auto* name : {"chief", "worker", "ps"}) {
     for (const auto& address : job(name)) document[name].push_back(to_string(address));
   }
+  for (const auto& [name, addresses] : roles)
+    for (const auto& address : addresses) document[name].push_back(to_string(address));
   return document.dump();
 }
 

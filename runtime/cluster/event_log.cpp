@@ -3,6 +3,7 @@
 
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 namespace troupe {
@@ -13,15 +14,19 @@ void write(spdlog::logger& log, const event& what) {
   const auto who = to_string(what.task);
   switch (what.kind) {
     case event_kind::member_joined:
-      return log.info("{} joined (epoch {})", who, what.epoch);
+      log.info("{} joined (epoch {})", who, what.epoch);
+      if (!what.why.ok()) log.warn("{}: {}", who, what.why.message());
+      return;
     case event_kind::member_lost:
       return log.warn("{}", what.why.render());
     case event_kind::closures_requeued:
-      return log.info("{} closures of {} run again elsewhere", what.count, who);
+      return log.info("{} closures of {} run again elsewhere: {}{}", what.count, who, fmt::join(what.functions, ", "),
+                      what.count > what.functions.size() ? ", and others" : "");
     case event_kind::resources_rebuilt:
       return log.info("{} per-worker values are rebuilt on {}", what.count, who);
     case event_kind::generation_cancelled:
-      return log.info("{} closures were cancelled after an error", what.count);
+      if (what.count != 0) log.info("{} closures were cancelled after an error", what.count);
+      return;
     case event_kind::worker_dismissed:
       return log.warn("{} is given up: {}", who, what.why.render());
     case event_kind::closure_failed:

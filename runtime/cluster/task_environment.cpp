@@ -27,19 +27,13 @@ const json& required_member(const json& object, const char* name, std::string_vi
   return *found;
 }
 
-std::string parse_task_type(const json& task) {
-  constexpr std::string_view expected = "\"chief\", \"worker\" or \"ps\"";
+std::string parse_task_type(const json& task, const cluster_spec& cluster) {
+  constexpr std::string_view expected = "\"chief\", \"worker\", \"ps\" or another job of cluster";
   const auto& value = required_member(task, "type", "task.type", expected);
   if (!value.is_string()) refuse_variable("task.type is {} but must be {}", json_excerpt(value), expected);
   const auto& type = value.get_ref<const std::string&>();
-  if (type == "evaluator") {
-    throw unimplemented_error{
-        "TF_CONFIG: task.type is \"evaluator\"; troupe evaluates in the chief's program and has no evaluator task, so "
-        "this process exits: remove the evaluator from the job, or start the evaluation without TF_CONFIG on the "
-        "checkpoints that the chief writes"};
-  }
   if (type == "master") return "chief";
-  if (type != "chief" && type != "worker" && type != "ps") {
+  if (type != "chief" && type != "worker" && type != "ps" && !cluster.roles.contains(type)) {
     refuse_variable("task.type is {} but must be {}", json_excerpt(value), expected);
   }
   return type;
@@ -74,13 +68,13 @@ task_config parse_tf_config(std::string_view text) {
     refuse_variable("task is {} ({}) but must be an object such as {{\"type\": \"worker\", \"index\": 0}}",
                     json_excerpt(task), json_kind(task));
   }
-  auto type = parse_task_type(task);
   task_config config;
   try {
     config.cluster = cluster_spec::from_json(cluster, "cluster");
   } catch (const invalid_argument_error& e) {
     refuse_variable("{}", e.message());
   }
+  auto type = parse_task_type(task, config.cluster);
   const auto index = parse_task_index(task, type, config.cluster);
   config.task = {std::move(type), index};
   return config;

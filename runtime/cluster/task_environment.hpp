@@ -24,7 +24,6 @@ struct task_config {
 /// Reads the text of a TF_CONFIG. The task type "master" counts as "chief"; fields that troupe does not know, such as
 /// "environment" and "rpc_layer", are ignored.
 /// @throws invalid_argument_error for a malformed field.
-/// @throws unimplemented_error for a task of type "evaluator": troupe evaluates in the chief's program.
 task_config parse_tf_config(std::string_view text);
 
 /// The text that parse_tf_config reads.

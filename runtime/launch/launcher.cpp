@@ -73,7 +73,7 @@ class launcher::implementation {
   cluster_spec cluster_;
 
  private:
-  enum class phase { idle, running, leaving, stopping, killing, ended };
+  enum class phase { idle, running, asking, leaving, stopping, killing, ended };
 
   void reserve_tasks();
   void launch(task& which);
@@ -91,6 +91,7 @@ class launcher::implementation {
   void signal_all(int signal);
   bool any_alive() const;
   void report(std::string_view text);
+  void report_left(std::string_view what);
   void write(output_stream stream, std::string_view text);
 
   launcher_options options_;
@@ -108,6 +109,10 @@ launcher::implementation::implementation(launcher_options options)
       console_([this](output_stream stream, std::string_view text) { write(stream, text); }, options_.is_terminal) {
   require_range("the number of workers", options_.workers, 1, tasks_max);
   require_range("the number of servers", options_.servers, 0, tasks_max);
+  for (const auto& [role, count] : options_.roles) {
+    check_role_name(role, "the launcher's options");
+    require_range("the number of tasks of " + role, count, 0, tasks_max);
+  }
   require_range("the limit of restarts", options_.restarts_max, 0, INT_MAX);
   program_path_ = find_program(options_.program);
   reserve_tasks();
@@ -124,6 +129,8 @@ void launcher::implementation::reserve_tasks() {
   };
   add("ps", options_.servers, cluster_.ps);
   add("worker", options_.workers, cluster_.worker);
+  for (const auto& [role, count] : options_.roles)
+    if (count > 0) add(role.c_str(), count, cluster_.roles[role]);
   add("chief", 1, cluster_.chief);
   for (auto& each : tasks_) {
     each.environment = options_.environment;
@@ -249,8 +256,8 @@ void launcher::implementation::collect_end(task& which) {
 
 void launcher::implementation::on_chief_end(const exit_status& status) {
   exit_code_ = status.shell_code();
-  if (phase_ != phase::running) return;
-  if (!status.success()) report(fmt::format("chief ended: {}", to_string(status)));
+  if (phase_ != phase::running && phase_ != phase::asking) return;
+  if (phase_ == phase::running && !status.success()) report(fmt::format("chief ended: {}", to_string(status)));
   enter(phase::leaving, options_.leave_grace);
 }
 
@@ -299,8 +306,16 @@ void launcher::implementation::request_stop(int signal) {
     enter(phase::killing, kill_grace);
     return;
   }
+  // The others end with the chief, in order: what it does last may need them.
+  auto& chief = tasks_.back();
+  if (phase_ == phase::running && chief.process) {
+    chief.process->signal(signal);
+    chief.process->signal(SIGCONT);  // a stopped process hears nothing else
+    enter(phase::asking, options_.stop_grace);
+    return;
+  }
   signal_all(signal);
-  signal_all(SIGCONT);  // a stopped process hears nothing else
+  signal_all(SIGCONT);
   enter(phase::stopping, options_.stop_grace);
 }
 
@@ -312,11 +327,14 @@ void launcher::implementation::advance_phase() {
   if (clock::now() < phase_end_) return;
   switch (phase_) {
     case phase::leaving:
+      report_left("has not ended with the chief; asking it to, with SIGTERM");
       signal_all(SIGTERM);
       signal_all(SIGCONT);
       enter(phase::stopping, options_.stop_grace);
       break;
+    case phase::asking:
     case phase::stopping:
+      report_left("has not ended within its grace time; killing it");
       signal_all(SIGKILL);
       enter(phase::killing, kill_grace);
       break;
@@ -337,6 +355,11 @@ void launcher::implementation::signal_all(int signal) {
   for (auto& each : tasks_) {
     if (each.process) each.process->signal(signal);
   }
+}
+
+void launcher::implementation::report_left(std::string_view what) {
+  for (const auto& each : tasks_)
+    if (each.process) report(fmt::format("{} {}", each.name, what));
 }
 
 bool launcher::implementation::any_alive() const {

@@ -3,11 +3,14 @@
 // The chief's end is the job's end, and its exit code is the job's. Until then a worker or server that ends by a
 // signal or with a code other than 0 is started again, with a delay that doubles each time, at most `restarts_max`
 // times; when no worker is left, the job is stopped. A process that exits with 0 has finished and stays away. Nothing
-// outlives the launcher: it forwards signals, kills what does not end within its grace time, and if it dies itself
-// the kernel kills the processes that it has started.
+// outlives the launcher: it forwards signals to the chief, kills what does not end within its grace time, and if it
+// dies itself the kernel kills the processes that it has started.
 //
 //   idle --start--> running --chief ended--> leaving --leave_grace--> stopping --stop_grace--> killing --> ended
-//                      \------ request_stop, or no worker left ---------/           (ended as soon as all are gone)
+//                      |                        ^                                                ^  (as soon as all are
+//                      gone)
+//                      '--request_stop, or no worker left--> asking the chief --stop_grace-------'
+//                                               '----chief ended----'
 //
 // Everything happens in poll_once, on one thread: no lock, no handler, no background activity.
 #pragma once
@@ -34,12 +37,13 @@ struct launcher_options {
   std::map<std::string, std::string> environment;  ///< in addition to this process's own and to TF_CONFIG
   int workers = 2;                                 ///< 1 to launcher::tasks_max
   int servers = 1;                                 ///< parameter servers, 0 to launcher::tasks_max
-  int restarts_max = 3;                            ///< of each worker and each server; 0 starts nothing again
+  std::map<std::string, int> roles;                ///< members of other roles
+  int restarts_max = 10;                           ///< of each member; 0 starts nothing again
   std::string host = "127.0.0.1";                  ///< the address of this machine that all tasks listen on
   std::chrono::milliseconds restart_delay{100};    ///< before the first restart; doubles each time
   std::chrono::milliseconds restart_delay_max{5'000};
-  std::chrono::milliseconds leave_grace{500};     ///< after the chief's end, for the others to end by themselves
-  std::chrono::milliseconds stop_grace{5'000};    ///< between SIGTERM and SIGKILL
+  std::chrono::milliseconds leave_grace{2'000};   ///< after the chief's end, for the others to end by themselves
+  std::chrono::milliseconds stop_grace{12'000};   ///< between SIGTERM and SIGKILL; more than run()'s 10 s
   task_console::writer output;                    ///< takes all output; empty: this process's own streams
   std::array<bool, 2> is_terminal{false, false};  ///< whether standard output and error go to a terminal
 };
@@ -67,7 +71,8 @@ class launcher {
   /// Waits at most `timeout` for something to happen and handles it: output, ends, restarts, time limits.
   /// Returns false when the job has ended and every process is gone.
   bool poll_once(std::chrono::milliseconds timeout);
-  /// Ends the job in order: all tasks get `signal`, then SIGKILL after `stop_grace`. The second request kills at once.
+  /// Ends the job in order: the chief gets `signal`, the others end after it; who does not is killed after
+  /// `stop_grace`. The second request kills at once.
   void request_stop(int signal);
   /// The chief's exit code, or 128 + the signal that killed it; nothing while it runs.
   std::optional<int> exit_code() const noexcept;

@@ -1,4 +1,5 @@
 #include <troupe/actors/values/internal/type_name.hpp>
+#include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/rpc/grpc_library.hpp>
 #include <troupe/runtime/rpc/grpc_listener.hpp>

@@ -1,6 +1,7 @@
 #include <troupe/actors/rpc/internal/rpc_channel.hpp>
 #include <troupe/actors/rpc/internal/rpc_door.hpp>
 #include <troupe/runtime/cluster/basp_dialer.hpp>
+#include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/node.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
@@ -79,14 +80,12 @@ class caf_listener : public listener {
                                                .bounds = options.bounds,
                                                .silence = options.silence,
                                                .tensors_where_dialled = options.tensors_where_dialled})) {
-    const auto listen = listen_address(options.address.host);
-    const auto published = system_.middleman().publish(door_, options.address.port, listen.c_str(), true);
-    if (!published) {
+    try {
+      port_ = publish(system_, door_, options.address, "an RPC server");
+    } catch (...) {
       caf::anon_send_exit(door_, caf::exit_reason::user_shutdown);
-      throw unavailable_error{fmt::format("an RPC server can't listen on {}: {}; is another process using the port?",
-                                          troupe::to_string(options.address), system_.render(published.error()))};
+      throw;
     }
-    port_ = *published;
     local_doors::instance().add(port_, door_);
   }
 

@@ -3,6 +3,8 @@
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace troupe {
 
 namespace {
@@ -18,10 +20,16 @@ void check_pair(const simulation& self, const task_id& a, const task_id& b) {
 
 simulation::simulation(simulation_options options) : implementation_(new implementation{options}) {
   const auto& size = options.size;
-  if (size.workers < 0 || size.servers < 0 || size.workers + size.servers >= static_cast<int>(processes_max))
+  auto members = std::int64_t{size.workers} + size.servers;
+  auto least = std::min(size.workers, size.servers);
+  for (const auto& [_, count] : size.roles) {
+    members += count;
+    least = std::min(least, count);
+  }
+  if (least < 0 || members >= static_cast<std::int64_t>(processes_max))
     throw invalid_argument_error{
-        fmt::format("a simulation of {} workers and {} servers cannot be: it has at most {} tasks", size.workers,
-                    size.servers, processes_max)};
+        fmt::format("a simulation of {} workers, {} servers and {} other members cannot be: it has at most {} tasks",
+                    size.workers, size.servers, members - size.workers - size.servers, processes_max)};
   if (options.latency_min < duration::zero() || options.latency_max < options.latency_min)
     throw invalid_argument_error{"a simulation's latency_min must be at least 0 and at most latency_max"};
   options.cluster.detection.check();
@@ -33,6 +41,10 @@ simulation::simulation(simulation_options options) : implementation_(new impleme
   add("chief", 1);
   add("ps", size.servers);
   add("worker", size.workers);
+  for (const auto& [role, count] : size.roles) {
+    check_role_name(role, "a simulation");
+    add(role, count);
+  }
   for (const auto& [task, _] : self.addresses) self.start(task);
 }
 
@@ -195,11 +207,17 @@ std::optional<member_end> simulation::end_of(const task_id& task) const {
 }
 
 caf::actor_system& simulation::system(const task_id& task) { return implementation_->node(task).system(); }
+member simulation::here(const task_id& task) {
+  implementation_->node(task);
+  return member{implementation_->applications.at(task)};
+}
 void simulation::keep(const task_id& task, caf::actor handle) { implementation_->node(task).keep(std::move(handle)); }
 
-const coordinator_actor& simulation::coordinator() const { return *shared_coordinator(); }
+const coordinator_actor& simulation::coordinator() const { return implementation_->running_chief().coordinator; }
 const membership_actor& simulation::membership() const { return implementation_->running_chief().membership; }
-const coordinator_ptr& simulation::shared_coordinator() const { return implementation_->running_chief().coordinator; }
+const coordinator_ptr& simulation::shared_coordinator() const {
+  return implementation_->running_chief().shared_coordinator;
+}
 const client_ptr& simulation::client() const { return implementation_->running_chief().client; }
 const event_bus_actor& simulation::events() const { return implementation_->running_chief().events; }
 

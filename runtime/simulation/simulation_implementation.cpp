@@ -1,12 +1,12 @@
 #include <troupe/actors/closures/coordinator.hpp>
-#include <troupe/actors/closures/worker.hpp>
+#include <troupe/actors/closures/weak_coordinator.hpp>
 #include <troupe/actors/membership/event_bus.hpp>
-#include <troupe/actors/membership/member.hpp>
 #include <troupe/actors/membership/membership.hpp>
+#include <troupe/actors/offers/directory.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/client.hpp>
-#include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
+#include <troupe/runtime/cluster/member_actors.hpp>
 #include <troupe/runtime/simulation/simulated_connector.hpp>
 #include <troupe/runtime/simulation/simulation_implementation.hpp>
 
@@ -36,8 +36,9 @@ void simulation::implementation::note(const std::string& line) { trace.push_back
 void simulation::implementation::check_known(const task_id& task) const {
   if (addresses.contains(task)) return;
   throw invalid_argument_error{
-      fmt::format("{} is no task of this simulation: it has a chief, {} workers and {} servers", to_string(task),
-                  options.size.workers, options.size.servers)};
+      fmt::format("{} is no task of this simulation: it has a chief, {} workers, {} servers and {} other members",
+                  to_string(task), options.size.workers, options.size.servers,
+                  static_cast<int>(addresses.size()) - 1 - options.size.workers - options.size.servers)};
 }
 
 chief_actors& simulation::implementation::running_chief() {
@@ -75,8 +76,8 @@ void simulation::implementation::start_chief(simulated_node& node) {
   auto coordination = cluster.coordinator;
   coordination.workers = options.size.workers;
   coordination.first_session = node.who().incarnation;
-  chief.coordinator = std::make_shared<const coordinator_actor>(
-      node.spawn(troupe::coordinator, chief.queue, coordination, chief.events));
+  chief.coordinator = node.spawn(troupe::coordinator, chief.queue, coordination, chief.events);
+  chief.shared_coordinator = std::make_shared<const weak_coordinator>(chief.coordinator);
   const auto listener = node.spawn([this](event_listener::pointer) -> event_listener::behavior_type {
     return {[this](event_atom, wire<event>& what) {
       if (what.open().ok()) take_event(*what);
@@ -89,26 +90,34 @@ void simulation::implementation::start_chief(simulated_node& node) {
                            .chief_silence_max = cluster.chief_silence_max};
   for (const auto& [task, address] : addresses)
     if (task != chief_task) terms.members.emplace_back(task, address);
+  chief.application = std::make_shared<member_context>(node.system(), chief_task);
+  applications.insert_or_assign(chief_task, chief.application);
+  member_context::enter(chief.application);
+  chief.directory =
+      node.spawn(troupe::directory, chief.application->book, chief.dialer, options.cluster.members.detection);
   chief.membership = node.spawn(troupe::membership, chief.dialer, std::move(terms),
-                                membership_audience{*chief.coordinator, *chief.client, chief.events});
+                                membership_audience{chief.coordinator, *chief.client, chief.events, chief.directory});
   chief_cluster = std::make_unique<troupe::cluster>(node.system(), chief, options.size, cluster);
 }
 
 void simulation::implementation::start_member(simulated_node& node) {
   const auto task = node.who().task;
-  const auto& chosen = options.cluster.members;
-  member_options door{
-      .self = node.who(), .adoption_limit = chosen.adoption_limit, .link_loss_max = chosen.link_loss_max};
-  if (task.job == "worker")
-    door.worker = node.spawn(troupe::worker, node.spawn(network_dialer, connects(node)), chosen.worker);
-  else
-    door.server = node.spawn(troupe::parameter_server, node.who().incarnation, chosen.server);
-  door.on_end = [this, task](const member_end& how) {
-    note(fmt::format("{} is {}: {}", to_string(task), to_string(how.how), how.why.render()));
-    ends.insert_or_assign(task, how);
-    ending.emplace_back(now + end_delay, task);
-  };
-  node.publish(node.spawn(troupe::member, std::move(door)));
+  auto made = member_actors::spawn(
+      node.system(),
+      {.who = node.who(),
+       .dialer = node.spawn(network_dialer, connects(node)),
+       .detached = false,
+       .on_end =
+           [this, task](const member_end& how) {
+             note(fmt::format("{} is {}: {}", to_string(task), to_string(how.how), how.why.render()));
+             ends.insert_or_assign(task, how);
+             ending.emplace_back(now + end_delay, task);
+           }},
+      options.cluster.members);
+  for (auto& each : made.all) node.keep(std::move(each));
+  applications.insert_or_assign(task, made.application);
+  member_context::enter(made.application);
+  node.publish(made.door);
 }
 
 std::shared_ptr<connector> simulation::implementation::connects(simulated_node& node) {
@@ -135,6 +144,8 @@ void simulation::implementation::stop(const task_id& task, simulated_network::de
     present.clear();
   }
   std::erase_if(ending, [&](const auto& one) { return one.second == task; });
+  const auto application = applications.extract(task);
+  for (const auto& actor : application.mapped()->actors) dead.keep(actor);
   nodes.erase(task);
 }
 

@@ -73,6 +73,8 @@ struct simulation::implementation {
   std::shared_ptr<simulated_bulk> bulk;
   std::map<task_id, task_address> addresses;
   std::map<task_id, std::unique_ptr<simulated_node>> nodes;
+  /// What the application has on each task that runs.
+  std::map<task_id, std::shared_ptr<member_context>> applications;
   chief_actors chief;
   /// The same for what is written for real clusters; lives as long as the chief's programs.
   std::unique_ptr<cluster> chief_cluster;

@@ -18,12 +18,16 @@ constexpr std::size_t program_stack_bytes = std::size_t{1} << 20;
 constexpr auto own_shards = std::uint64_t{1} << 63;
 
 /// Hosts one program of the chief.
-struct program_state {
+struct program_state : fiber_environment {
   static constexpr const char* name = "program";
   explicit program_state(caf::event_based_actor* self)
       : clock(self),
         fibers(std::make_shared<fiber_host>(
-            clock, fiber_host::options{.stack_bytes = program_stack_bytes, .pooled_max = 0})) {}
+            clock, fiber_host::options{.stack_bytes = program_stack_bytes, .pooled_max = 0}, this)) {}
+
+  std::shared_ptr<member_context> application() const override { return chief; }
+
+  std::shared_ptr<member_context> chief;
 
   timers clock;
   std::shared_ptr<fiber_host> fibers;
@@ -54,7 +58,7 @@ std::shared_ptr<closure> simulation::enqueue(detail::packed_closure packed, sche
   if (chief.queue->error_pending) {
     scheduled->finish({status_code::cancelled, "not run: an earlier closure's error waits for join() or done()"});
   } else if (chief.queue->push(scheduled)) {
-    caf::anon_send(*chief.coordinator, submit_atom_v);
+    caf::anon_send(chief.coordinator, submit_atom_v);
   }
   return scheduled;
 }
@@ -128,6 +132,7 @@ eventual<caf::ok_atom> simulation::start_program(std::function<void()> program) 
       if (fibers.active() == 0) self->quit();
     });
     all->programs.push_back(self->state.fibers);
+    self->state.chief = all->chief.application;
     return {[all, self, &fibers, guarded](submit_atom) { all->chief_cluster ? fibers.run(1, guarded) : self->quit(); }};
   });
   caf::anon_send(host, submit_atom_v);

@@ -1,0 +1,58 @@
+#include <troupe/actors/closures/worker.hpp>
+#include <troupe/actors/membership/member_door.hpp>
+#include <troupe/actors/offers/directory.hpp>
+#include <troupe/actors/offers/member.hpp>
+#include <troupe/actors/values/wire.hpp>
+#include <troupe/actors/variables/parameter_server.hpp>
+#include <troupe/runtime/cluster/member_actors.hpp>
+#include <troupe/runtime/node.hpp>
+
+#include <caf/actor_cast.hpp>
+
+#include <utility>
+
+namespace troupe {
+
+member_actors member_actors::spawn(caf::actor_system& system, member_plan plan, const node_options& options) {
+  member_actors made;
+  const auto keep = [&](const auto& handle) {
+    made.all.push_back(caf::actor_cast<caf::actor>(handle));
+    return handle;
+  };
+  made.application = std::make_shared<member_context>(system, plan.who.task);
+  member_door_options door{.self = plan.who,
+                           .adoption_limit = options.adoption_limit,
+                           .link_loss_max = options.link_loss_max,
+                           .on_end = std::move(plan.on_end)};
+  door.directory = keep(system.spawn(directory, made.application->book, plan.dialer, options.detection));
+  if (plan.who.task.job == "worker") {
+    auto chosen = options.worker;
+    chosen.application = made.application;
+    door.worker = keep(plan.detached ? system.spawn<caf::detached>(worker, plan.dialer, std::move(chosen))
+                                     : system.spawn(worker, plan.dialer, std::move(chosen)));
+  } else if (plan.who.task.job == "ps") {
+    door.server = keep(system.spawn(parameter_server, plan.who.incarnation, options.server));
+  }
+  made.door = keep(system.spawn(member_door, std::move(door)));
+  if (!options.on_member) return made;
+  try {
+    member here{made.application};
+    options.on_member(here);
+  } catch (...) {
+    stop_application(*made.application, options.stop_limit);
+    made.door = nullptr;
+    stop_actors(std::move(made.all), options.stop_limit);
+    throw;
+  }
+  return made;
+}
+
+bool stop_application(member_context& application, duration limit) {
+  const auto deadline = later(std::chrono::steady_clock::now(), limit);
+  auto all_ended = true;
+  for (auto& actor : application.stop())
+    all_ended = stop_actors({std::move(actor)}, deadline - std::chrono::steady_clock::now()) && all_ended;
+  return all_ended;
+}
+
+}  // namespace troupe

@@ -1,0 +1,88 @@
+#include <troupe/runtime/program/program_flags.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <fstream>
+#include <iterator>
+
+namespace troupe {
+
+namespace {
+
+constexpr auto help =
+    "Flags of every troupe program:\n"
+    "  --troupe-workers N        workers of a cluster inside this process (2)\n"
+    "  --troupe-servers N        parameter servers of a cluster inside this process (1)\n"
+    "  --troupe-role NAME=N      members of another role inside this process; may be given again\n"
+    "  --troupe-config FILE      what TF_CONFIG would hold: the cluster and this process's task\n"
+    "  --troupe-caf-config FILE  options of CAF's, and of the program's own config class, in CAF's format\n"
+    "  --troupe-log-level LEVEL  trace, debug, info, warning, error, critical or off (info)\n"
+    "  --troupe-log-file FILE    log lines are added to this file, not written to standard error\n"
+    "  --troupe-log-json         log lines are JSON objects\n"
+    "  --troupe-stop-grace S     seconds for an orderly end after SIGTERM or SIGINT (10)\n"
+    "  --troupe-help             print this and exit\n"
+    "Without TF_CONFIG and --troupe-config the whole cluster runs inside this process.\n"
+    "Exit codes: the program's own; 1 it threw; 2 usage; 3 the chief was lost; 4 the cluster did not start;\n"
+    "5 the chief gave this worker up, because a closure did not react to its cancellation; 128 + the number of the\n"
+    "signal (SIGTERM 15, SIGINT 2) that it was told to end with.\n";
+
+std::string read_file(const std::string& path) {
+  std::ifstream file{path};
+  if (!file) throw not_found_error{fmt::format("--troupe-config: the file {} can't be read", path)};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+}  // namespace
+
+void add_role(const std::string& text, std::map<std::string, int>& roles) {
+  const auto equals = text.find('=');
+  const auto name = text.substr(0, equals);
+  auto count = 0;
+  const auto* const begin = text.data() + std::min(text.size(), equals == std::string::npos ? text.size() : equals + 1);
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(begin, end, count);
+  if (equals == std::string::npos || read.ec != std::errc{} || read.ptr != end || count < 0)
+    throw invalid_argument_error{fmt::format("a role is \"{}\" but must be NAME=N, as in evaluator=1", text)};
+  check_role_name(name, "the command line");
+  roles[name] = count;
+}
+
+std::optional<program_flags> parse_program_flags(int argc, char** argv, const local_cluster& size) {
+  program_flags result;
+  result.size = size;
+  std::string config_file;
+  std::vector<std::string> roles;
+  auto stop_grace_seconds = -1.0;
+  CLI::App flags{"Flags of every troupe program (the program's own follow its own rules)"};
+  flags.set_help_flag("--troupe-help", "Print these flags and exit");
+  flags.allow_extras();
+  flags.prefix_command(false);
+  flags.add_option("--troupe-workers", result.size.workers)->check(CLI::Range(1, local_cluster::members_max));
+  flags.add_option("--troupe-servers", result.size.servers)->check(CLI::Range(0, local_cluster::members_max));
+  flags.add_option("--troupe-role", roles)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  flags.add_option("--troupe-config", config_file);
+  flags.add_option("--troupe-caf-config", result.caf_config)->check(CLI::ExistingFile);
+  flags.add_option("--troupe-log-level", result.log.level);
+  flags.add_option("--troupe-log-file", result.log.file);
+  flags.add_flag("--troupe-log-json", result.log.json);
+  flags.add_option("--troupe-stop-grace", stop_grace_seconds)->check(CLI::Range(0.1, 86'400.0));
+  try {
+    flags.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", help);
+    return std::nullopt;
+  }
+  result.program = flags.remaining();
+  for (const auto& argument : result.program)
+    if (argument.starts_with("--troupe-"))
+      throw invalid_argument_error{fmt::format("{} is no flag of troupe's; --troupe-help lists them", argument)};
+  for (const auto& role : roles) add_role(role, result.size.roles);
+  if (stop_grace_seconds > 0)
+    result.stop_grace = std::chrono::duration_cast<duration>(std::chrono::duration<double>{stop_grace_seconds});
+  result.config = config_file.empty() ? tf_config_from_environment() : parse_tf_config(read_file(config_file));
+  return result;
+}
+
+}  // namespace troupe

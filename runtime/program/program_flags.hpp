@@ -1,0 +1,34 @@
+// The flags that every program of run() and run_group() has; all begin with --troupe-.
+#pragma once
+
+#include <troupe/runtime/cluster.hpp>
+#include <troupe/runtime/cluster/program_log.hpp>
+#include <troupe/runtime/cluster/task_environment.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+struct program_flags {
+  local_cluster size;
+  /// From TF_CONFIG, or the file that stands for it; nothing: the whole cluster is this process.
+  std::optional<task_config> config;
+  program_log_options log;
+  /// CAF's own options, in the format of its files; empty: none.
+  std::string caf_config;
+  std::optional<duration> stop_grace;
+  /// What is left for the program.
+  std::vector<std::string> program;
+};
+
+/// The flags are taken out; everything else is the program's. Nothing: they were printed, since --troupe-help asked.
+/// @throws error, CLI::ParseError
+std::optional<program_flags> parse_program_flags(int argc, char** argv, const local_cluster& size);
+
+/// Reads "NAME=N" into `roles`. @throws invalid_argument_error
+void add_role(const std::string& text, std::map<std::string, int>& roles);
+
+}  // namespace troupe
