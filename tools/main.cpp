@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   troupe::tools::add_run_command(app, exit_code);
   troupe::tools::add_bench_command(app);
   try {
-    app.parse(argc, argv);
+    app.parse(troupe::tools::without_separator(argc, argv));
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? EXIT_SUCCESS : exit_usage;
   } catch (const troupe::error& e) {

@@ -2,10 +2,12 @@
 
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/launch/launcher.hpp>
+#include <troupe/runtime/program/program_flags.hpp>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +30,9 @@ constexpr auto description =
 
 constexpr auto footer =
     "Lines of output begin with the name of their task. A worker or server that fails is started again. The job ends "
-    "with the chief; SIGINT, SIGTERM and SIGHUP go to all tasks, and a second one kills them.\n"
+    "with the chief; SIGINT, SIGTERM and SIGHUP go to the chief, whose end is that of the others, and a second one "
+    "kills "
+    "all.\n"
     "\n"
     "Exit codes:\n"
     "  0     the chief has succeeded\n"
@@ -48,7 +52,9 @@ class usage_with_program : public CLI::Formatter {
 
 struct run_options {
   launcher_options launch;
-  double stop_grace_seconds = 5.0;
+  double stop_grace_seconds = 12.0;
+  double leave_grace_seconds = 2.0;
+  std::vector<std::string> roles;
 };
 
 /// PROGRAM and its arguments, which CLI11 leaves untouched because the command is a prefix of another one.
@@ -86,8 +92,13 @@ int run(const run_options& options) {
   std::signal(SIGCHLD, SIG_DFL);
   auto launch = options.launch;
   launch.is_terminal = {is_colour_terminal(STDOUT_FILENO), is_colour_terminal(STDERR_FILENO)};
-  launch.stop_grace = std::chrono::milliseconds{static_cast<std::int64_t>(options.stop_grace_seconds * 1000.0)};
+  const auto milliseconds = [](double seconds) {
+    return std::chrono::milliseconds{static_cast<std::int64_t>(seconds * 1000.0)};
+  };
+  launch.stop_grace = milliseconds(options.stop_grace_seconds);
+  launch.leave_grace = milliseconds(options.leave_grace_seconds);
   try {
+    for (const auto& role : options.roles) add_role(role, launch.roles);
     return launcher{std::move(launch)}.run();
   } catch (const error& e) {
     fmt::print(stderr, "troupe run: {}\n", e.message());
@@ -96,6 +107,24 @@ int run(const run_options& options) {
 }
 
 }  // namespace
+
+std::vector<std::string> without_separator(int argc, char** argv) {
+  std::vector<std::string> arguments{argv + 1, argv + argc};
+  const auto is_run = !arguments.empty() && arguments.front() == "run";
+  // Each option of `run` but --help has a value.
+  for (std::size_t i = 1; is_run && i < arguments.size(); ++i) {
+    if (arguments[i] == "--") {
+      arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i));
+      break;
+    }
+    if (!arguments[i].starts_with('-')) break;
+    const auto holds_value =
+        arguments[i].find('=') != std::string::npos || (arguments[i][1] != '-' && arguments[i].size() > 2);
+    if (!holds_value) ++i;
+  }
+  std::reverse(arguments.begin(), arguments.end());
+  return arguments;
+}
 
 void add_run_command(CLI::App& app, int& exit_code) {
   auto* command = app.add_subcommand("run", description);
@@ -110,11 +139,20 @@ void add_run_command(CLI::App& app, int& exit_code) {
   command->add_option("-p,--ps", launch.servers, "parameter servers, which hold variables")
       ->check(CLI::Range(0, launcher::tasks_max))
       ->capture_default_str();
+  command
+      ->add_option("-r,--role", options->roles, "NAME=N members that only run the program's actors; may be given again")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--max-restarts", launch.restarts_max, "how often each worker and each server is started again")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   command->add_option("--host", launch.host, "this machine's address that the tasks listen on")->capture_default_str();
   command->add_option("--stop-grace", options->stop_grace_seconds, "seconds between SIGTERM and SIGKILL")
+      ->check(CLI::Range(0.0, 86'400.0))
+      ->capture_default_str();
+  command
+      ->add_option("--leave-grace", options->leave_grace_seconds,
+                   "seconds after the chief's end in which the others end by themselves, before they get SIGTERM")
       ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str();
   command->callback([command, options, &exit_code] {

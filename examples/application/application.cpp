@@ -5,24 +5,22 @@
 #include <troupe/runtime/actors.hpp>
 #include <troupe/troupe.hpp>
 
-#include <caf/io/middleman.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/stateful_actor.hpp>
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <memory>
 #include <random>
 
 namespace {
 
 using namespace std::chrono_literals;
 
-/// The application's own configuration: its options, its modules, and one call for troupe's messages.
+/// The application's own configuration: its options and its modules. troupe::system_config adds what troupe needs.
 struct application_config : caf::actor_system_config {
-  application_config() {
-    troupe::add_troupe_types(*this);
-    load<caf::io::middleman>();
-  }
+  application_config() { opt_group{custom_options_, "planner"}.add(rounds, "rounds", "closures of 100,000 points"); }
+  std::uint64_t rounds = 32;
 };
 
 /// How many of `count` random points of the unit square lie in the circle. Runs on a worker.
@@ -79,7 +77,8 @@ int plan(caf::actor_system& system, troupe::cluster& cluster) {
   troupe::parameter_server_strategy strategy{cluster};
   troupe::cluster_coordinator coordinator{strategy};
   caf::scoped_actor self{system};
-  system.spawn(planner, coordinator, std::uint64_t{32}, caf::actor_cast<caf::actor>(self));
+  const auto rounds = dynamic_cast<const application_config&>(system.config()).rounds;
+  system.spawn(planner, coordinator, rounds, caf::actor_cast<caf::actor>(self));
   auto code = EXIT_FAILURE;
   self->receive(
       [&](double pi) {
@@ -93,7 +92,7 @@ int plan(caf::actor_system& system, troupe::cluster& cluster) {
 
 int run_application() {
   const auto task = troupe::tf_config_from_environment();
-  application_config config;
+  troupe::system_config config{std::make_unique<application_config>(), task.has_value()};
   caf::actor_system system{config};
   if (!task) {
     troupe::cluster everything_here{system, troupe::local_cluster{.workers = 2, .servers = 1}};

@@ -111,6 +111,7 @@ BOOST_AUTO_TEST_CASE(on_workers_of_another_build_only_functions_with_a_name_run)
   const other_build other;
   process_cluster cluster{among_others.name(), {.workers = 1}};
   start(cluster, other, {worker_task(0)});
+  cluster.wait_for("/job:worker/task:0: its program is another build than the chief's");
   const auto line = cluster.wait_for("lambda: ");
   BOOST_TEST(line.find("not_found: ") != std::string::npos, line);
   BOOST_TEST(line.find("TROUPE_REGISTER") != std::string::npos, line);

@@ -78,7 +78,19 @@ BOOST_AUTO_TEST_CASE(a_member_whose_port_is_taken_ends_with_code_4_and_says_whic
   cluster.start(worker_task(0));
   require_end(cluster, worker_task(0), start_failed);
   require_text(cluster, fmt::format("/job:worker/task:0 can't listen on {}", address_of(cluster, worker_task(0))));
-  require_text(cluster, "is another process using the port?");
+  require_text(cluster, "Address already in use; is another process using the port?");
+}
+
+BOOST_AUTO_TEST_CASE(a_member_whose_address_is_another_machines_ends_with_code_4_and_says_so) {
+  process_cluster cluster{starts_soon.name()};
+  // For documentation only (RFC 5737): no machine has it.
+  auto elsewhere = cluster.config(worker_task(0));
+  elsewhere.cluster.worker[0] = {"192.0.2.1", 40000};
+  cluster.start(worker_task(0), {}, elsewhere);
+  require_end(cluster, worker_task(0), start_failed);
+  require_text(cluster,
+               "/job:worker/task:0 can't listen on 192.0.2.1:40000: Cannot assign requested address; no network "
+               "interface of this machine has it");
 }
 
 BOOST_AUTO_TEST_CASE(a_chief_without_any_worker_ends_with_code_4_and_names_those_that_are_missing) {
@@ -107,6 +119,11 @@ BOOST_AUTO_TEST_CASE(a_cluster_that_lacks_one_of_its_workers_starts_without_it) 
     if (task != worker_task(1)) cluster.start(task);
   cluster.wait_for("the sum is 42");
   require_end(cluster, chief_task, success);
+  const auto absent = fmt::format("/job:worker/task:1 at {}: ", address_of(cluster, worker_task(1)));
+  require_text(cluster, "warning: waiting for " + absent);
+  require_text(cluster, "warning: beginning without " + absent);
+  require_text(cluster, fmt::format("/job:worker/task:0 listens on {} and waits for its chief of {}",
+                                    address_of(cluster, worker_task(0)), address_of(cluster, chief_task)));
 }
 
 BOOST_AUTO_TEST_CASE(members_may_start_long_after_their_chief) {

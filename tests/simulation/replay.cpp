@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(failures_that_can_not_be_are_refused_with_a_reason) {
     return [text](const error& refused) { return contains(refused.message(), text); };
   };
   BOOST_CHECK_EXCEPTION(cluster.kill(worker_task(7)), invalid_argument_error,
-                        says("it has a chief, 2 workers and 1 servers"));
+                        says("it has a chief, 2 workers, 1 servers and 0 other members"));
   BOOST_CHECK_EXCEPTION(cluster.thaw(worker_task(0)), failed_precondition_error, says("is not frozen"));
   BOOST_CHECK_EXCEPTION(cluster.restart(worker_task(0)), failed_precondition_error, says("kill it first"));
   BOOST_CHECK_EXCEPTION(cluster.cut(chief, chief), invalid_argument_error, says("between two tasks"));

@@ -49,5 +49,6 @@ std::vector<bench_case> gpu_cases();
 std::vector<bench_case> recovery_cases();
 std::vector<bench_case> silence_cases();
 std::vector<bench_case> scale_cases();
+std::vector<bench_case> compose_cases();
 
 }  // namespace troupe::tools

@@ -2,6 +2,7 @@
 #include "bench_simulation.hpp"
 
 #include <troupe/actors/closures/coordinator.hpp>
+#include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/membership/membership.hpp>
 #include <troupe/actors/values/codec.hpp>
 #include <troupe/device/base/error.hpp>
@@ -46,6 +47,10 @@ member_actor::behavior_type counting_door(member_actor::pointer, identity who, w
           },
           [worker](worker_atom) { return worker; },
           [](server_atom) { return parameter_server_actor{}; },
+          [](leave_atom, wire<status>&) {},
+          [](find_atom, const std::string&, std::int64_t) -> caf::result<caf::strong_actor_ptr, wire<actor_interface>> {
+            return make_error(status{status_code::not_found, "no actor is offered here"});
+          },
           [bytes](alive_atom, std::uint64_t number) {
             *bytes += sizeof(number);
             return number;

@@ -18,6 +18,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -44,8 +45,13 @@ std::vector<bench_case> all_cases() {
   std::vector<bench_case> result;
   for (const auto list : {schedule_cases, call_cases, variables_cases, transfer_cases, checkpoint_cases, memory_cases,
                           training_cases, all_reduce_cases, all_reduce_process_cases, replica_cases, rpc_cases,
-                          gpu_cases, recovery_cases, silence_cases, scale_cases})
-    for (auto& each : list()) result.push_back(std::move(each));
+                          gpu_cases, recovery_cases, silence_cases, scale_cases, compose_cases})
+    for (auto& each : list()) {
+      // Beside the others of its bench.
+      const auto last = std::find_if(result.rbegin(), result.rend(),
+                                     [&](const bench_case& other) { return other.bench == each.bench; });
+      result.insert(last == result.rend() ? result.end() : last.base(), std::move(each));
+    }
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include "support/simulated_world.hpp"
 
 #include <troupe/actors/closures/coordinator.hpp>
+#include <troupe/actors/fibers/fault.hpp>
 
 #include <caf/typed_event_based_actor.hpp>
 
@@ -59,6 +60,10 @@ inline member_actor::behavior_type stand_in_door(member_actor::pointer, std::sha
   return {[](adopt_atom, const membership_actor&, wire<adoption>&) { return wire<identity>{}; },
           [](worker_atom) { return worker_actor{}; },
           [](server_atom) { return parameter_server_actor{}; },
+          [](leave_atom, wire<status>&) {},
+          [](find_atom, const std::string&, std::int64_t) -> caf::result<caf::strong_actor_ptr, wire<actor_interface>> {
+            return make_error(status{status_code::not_found, "no actor is offered here"});
+          },
           [](alive_atom, std::uint64_t number) { return number; },
           [](view_atom, wire<cluster_view>&) {},
           [](retire_atom, wire<status>&) { return caf::ok_atom_v; },

@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 using namespace std::chrono_literals;
 using namespace troupe;
@@ -135,6 +136,24 @@ BOOST_AUTO_TEST_CASE(a_thread_blocks_until_the_answer_comes) {
           system, doubler, 1min, "doubling", [](int) { throw not_found_error{"mine"}; }, caf::get_atom_v, 1),
       not_found_error);
   anon_send_exit(doubler, caf::exit_reason::kill);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_answer_that_comes_late_is_not_taken_for_that_of_the_next_question, world) {
+  answer_taker taker{system()};
+  const auto ask_for = [&](auto question, int x) {
+    caf::actor_cast<caf::strong_actor_ptr>(doubler)->enqueue(taker.handle(), taker.begin(),
+                                                             caf::make_message(question, x), nullptr);
+    run();
+  };
+  ask_for(caf::put_atom_v, 1);
+  const auto first = std::exchange(state->open, std::nullopt);
+  ask_for(caf::put_atom_v, 2);
+  // The first one's, now.
+  auto late = *first;
+  late.deliver(-1);
+  state->open->deliver(4);
+  const auto answer = taker.wait_until(current_time() + 1min, 1min, "doubling");
+  BOOST_TEST(answer.get_as<int>(0) == 4);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

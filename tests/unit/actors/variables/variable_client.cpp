@@ -2,6 +2,7 @@
 #include "support/held_transport.hpp"
 #include "support/simulated_world.hpp"
 
+#include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/variables/client.hpp>
 
@@ -47,6 +48,10 @@ member_actor::behavior_type door_of(const parameter_server_actor& server) {
   return {[](adopt_atom, const membership_actor&, wire<adoption>&) { return wire<identity>{identity{}}; },
           [](worker_atom) { return worker_actor{}; },
           [server](server_atom) { return server; },
+          [](leave_atom, wire<status>&) {},
+          [](find_atom, const std::string&, std::int64_t) -> caf::result<caf::strong_actor_ptr, wire<actor_interface>> {
+            return make_error(status{status_code::not_found, "no actor is offered here"});
+          },
           [](alive_atom, std::uint64_t number) { return number; },
           [](view_atom, wire<cluster_view>&) {},
           [](retire_atom, wire<status>&) { return caf::ok_atom_v; },

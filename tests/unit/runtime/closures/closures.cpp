@@ -257,10 +257,20 @@ BOOST_AUTO_TEST_CASE(a_cluster_of_impossible_size_is_refused) {
   system_config config{false};
   caf::actor_system system{config};
   BOOST_CHECK_THROW((cluster{system, local_cluster{.workers = 0, .servers = 1}}), invalid_argument_error);
+  BOOST_CHECK_THROW((cluster{system, local_cluster{.roles = {{"workers", 1}}}}), invalid_argument_error);
+  BOOST_CHECK_THROW((cluster{system, local_cluster{.roles = {{"probe", -1}}}}), invalid_argument_error);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_parameter_server_closures_run_and_variables_say_what_is_missing) {
+  system_config config{false};
+  caf::actor_system system{config};
   cluster no_servers{system, {.workers = 1, .servers = 0}};
-  BOOST_CHECK_EXCEPTION(parameter_server_strategy{no_servers}, invalid_argument_error, [](const error& e) {
-    return says(e, "at least one parameter server") || says(e, "one parameter server");
-  });
+  parameter_server_strategy strategy{no_servers};
+  cluster_coordinator coordinator{strategy};
+  BOOST_TEST(coordinator.schedule([](int x) { return x + 1; }, 41).fetch() == 42);
+  BOOST_CHECK_EXCEPTION(strategy.variable("v", 0.0f), failed_precondition_error,
+                        [](const error& e) { return says(e, "has no parameter server") && says(e, "--ps 1"); });
+  BOOST_CHECK_THROW(strategy.sharded("s", tensor::zeros(dtype::float32, {4})), failed_precondition_error);
 }
 
 BOOST_FIXTURE_TEST_CASE(the_closure_whose_schedule_throws_an_earlier_error_never_runs, local_world) {

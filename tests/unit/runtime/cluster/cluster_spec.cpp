@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_tf_config_survives_writing_and_reading) {
 
 BOOST_AUTO_TEST_CASE(fields_that_other_launchers_add_are_ignored) {
   const auto config = troupe::parse_tf_config(
-      R"({"cluster": {"chief": ["a:1"], "worker": ["b:2"], "evaluator": ["e:9"]}, "environment": "cloud",
+      R"({"cluster": {"chief": ["a:1"], "worker": ["b:2"]}, "environment": "cloud",
           "rpc_layer": "grpc", "task": {"type": "chief", "index": 0, "trial": "3"}})");
   BOOST_TEST(to_string(config.task) == "/job:chief/task:0");
   BOOST_TEST(config.cluster.tasks().size() == 2);
@@ -90,10 +90,14 @@ BOOST_AUTO_TEST_CASE(tasks_are_listed_servers_first_and_the_chief_last) {
   BOOST_TEST(names == "/job:ps/task:0 /job:worker/task:0 /job:worker/task:1 /job:chief/task:0 ");
 }
 
-BOOST_AUTO_TEST_CASE(an_evaluator_task_is_told_that_troupe_has_none) {
-  const auto message = message_of<troupe::unimplemented_error>(
-      [] { troupe::parse_tf_config(tf_config(small_cluster, R"({"type": "evaluator", "index": 0})")); });
-  BOOST_TEST(message.find("evaluates in the chief's program") != std::string::npos);
+BOOST_AUTO_TEST_CASE(other_jobs_are_roles_of_the_application) {
+  const auto config = troupe::parse_tf_config(
+      tf_config(R"({"chief": ["a:1"], "worker": ["b:2"], "evaluator": ["e:9"], "probe": ["p:1", "p:2"]})",
+                R"({"type": "evaluator", "index": 0})"));
+  BOOST_TEST(to_string(config.task) == "/job:evaluator/task:0");
+  BOOST_TEST(to_string(config.cluster.address({"probe", 1})) == "p:2");
+  BOOST_TEST(config.cluster.tasks().size() == 5u);
+  BOOST_TEST((troupe::parse_tf_config(troupe::to_tf_config(config)) == config));
 }
 
 BOOST_AUTO_TEST_CASE(text_that_is_no_json_object_is_refused) {
@@ -118,7 +122,9 @@ BOOST_AUTO_TEST_CASE(each_malformed_cluster_field_is_named_with_what_it_must_hol
       {with_cluster(R"({"chief": ["a:1"]})"), {"cluster.worker is missing or empty", "at least one worker"}},
       {with_cluster(R"({"chief": ["a:1"], "worker": []})"), {"cluster.worker is missing or empty"}},
       {with_cluster(R"({"chief": ["a:1"], "master": ["b:1"], "worker": ["c:1"]})"), {"two names of one job"}},
-      {with_cluster(R"({"chief": ["a:1"], "workers": ["b:1"]})"), {"unknown job \"workers\"", "\"worker\""}},
+      {with_cluster(R"({"chief": ["a:1"], "workers": ["b:1"]})"), {"\"workers\"", "called \"worker\""}},
+      {with_cluster(R"({"chief": ["a:1"], "worker": ["b:1"], "Servers": ["c:1"]})"), {"\"Servers\"", "called \"ps\""}},
+      {with_cluster(R"({"chief": ["a:1"], "worker": ["b:1"], "my role": ["c:1"]})"), {"\"my role\"", "letters"}},
       {with_cluster(R"({"chief": "a:1", "worker": ["b:1"]})"), {"cluster.chief is \"a:1\" (a string)", "a list"}},
       {with_cluster(R"({"chief": ["a:1"], "worker": {"0": "b:1"}})"), {"cluster.worker is {", "a list"}},
       {with_cluster(R"({"chief": ["a:1"], "worker": ["b:1", 7]})"), {"cluster.worker[1] is 7 (a number)", "string"}},
@@ -135,8 +141,8 @@ BOOST_AUTO_TEST_CASE(each_malformed_task_field_is_named_with_what_it_must_hold) 
   check_refused({
       {fmt::format(R"({{"cluster": {}}})", small_cluster), {"TF_CONFIG: task is missing"}},
       {with_task("\"worker\""), {"TF_CONFIG: task is \"worker\" (a string)", "must be an object"}},
-      {with_task(R"({"index": 0})"), {"task.type is missing", "\"chief\", \"worker\" or \"ps\""}},
-      {with_task(R"({"type": 3, "index": 0})"), {"task.type is 3", "\"chief\", \"worker\" or \"ps\""}},
+      {with_task(R"({"index": 0})"), {"task.type is missing", "\"chief\", \"worker\", \"ps\" or another job"}},
+      {with_task(R"({"type": 3, "index": 0})"), {"task.type is 3", "\"chief\", \"worker\", \"ps\" or another job"}},
       {with_task(R"({"type": "wroker", "index": 0})"), {"task.type is \"wroker\""}},
       {with_task(R"({"type": "worker"})"), {"task.index is missing", "from 0 to 1"}},
       {with_task(R"({"type": "worker", "index": "1"})"), {"the string \"1\"", "without quotes"}},

@@ -1,0 +1,198 @@
+// What `run` does with the application's own code: on members, at the end, and with what it throws or leaves behind.
+#include <troupe/runtime/actors.hpp>
+#include <troupe/runtime/cluster_coordinator.hpp>
+#include <troupe/runtime/parameter_server_strategy.hpp>
+#include <troupe/runtime/run.hpp>
+
+#include <boost/test/unit_test.hpp>
+#include <caf/stateful_actor.hpp>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(run_hooks_suite)
+
+namespace {
+
+int run_with(run_options options, std::vector<std::string> arguments = {}) {
+  arguments.insert(arguments.begin(), "program");
+  std::vector<char*> argv;
+  for (auto& argument : arguments) argv.push_back(argument.data());
+  return run(static_cast<int>(argv.size()), argv.data(), std::move(options));
+}
+
+/// What happened, in its order, from any thread.
+struct diary {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  void add(std::string line) {
+    const std::scoped_lock lock{mutex};
+    lines.push_back(std::move(line));
+  }
+};
+
+using echo_actor = caf::typed_actor<caf::replies_to<find_atom, int>::with<int>>;
+echo_actor::behavior_type echo(echo_actor::pointer) {
+  return {[](find_atom, int x) { return x; }};
+}
+
+struct temporary_file {
+  ~temporary_file() { std::filesystem::remove(path); }
+  std::string path =
+      (std::filesystem::temp_directory_path() / ("troupe-run-hooks-" + std::to_string(::getpid()))).string();
+  std::string content() const {
+    std::ifstream file{path};
+    return {std::istreambuf_iterator<char>{file}, {}};
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(on_member_runs_on_each_member_and_what_it_offers_is_found_before_the_program_begins) {
+  diary what;
+  const auto code =
+      run_with({.program =
+                    [](cluster& here) {
+                      for (const auto& task : {task_id{"worker", 2}, task_id{"ps", 0}, task_id{"evaluator", 0}})
+                        BOOST_TEST(ask(here.find<echo_actor>(task, "echo", 10s), 10s, find_atom_v, 7) == 7);
+                      BOOST_TEST(here.find_all<echo_actor>("worker", "echo", 10s).size() == 3u);
+                    },
+                .on_member =
+                    [&](member& here) {
+                      what.add(to_string(here.task()));
+                      here.offer("echo", here.spawn(echo));
+                    }},
+               {"--troupe-workers", "3", "--troupe-role", "evaluator=1"});
+  BOOST_TEST(code == 0);
+  const std::vector<std::string> expected{"/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1",
+                                          "/job:worker/task:2", "/job:evaluator/task:0"};
+  BOOST_TEST(what.lines == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(the_programs_actors_end_first_and_each_members_in_the_reverse_order_of_their_beginning) {
+  diary what;
+  struct last_words {
+    diary* to = nullptr;
+    std::string text;
+    ~last_words() { to->add(text + " ends"); }
+  };
+  const auto spawn_with_last_words = [&](const member& here, const std::string& name) {
+    here.spawn([&what, name](caf::stateful_actor<last_words>* self) -> caf::behavior {
+      self->state.to = &what;
+      self->state.text = name;
+      return {[](int) {}};
+    });
+  };
+  const auto code = run_with({.program = [&](cluster& here) { spawn_with_last_words(here.here(), "aggregator"); },
+                              .on_member =
+                                  [&](member& here) {
+                                    here.at_stop([&] { what.add("stop hook 1"); });
+                                    spawn_with_last_words(here, "first");
+                                    spawn_with_last_words(here, "second");
+                                    here.at_stop([&] { what.add("stop hook 2"); });
+                                  },
+                              .size = {.workers = 1, .servers = 0}});
+  BOOST_TEST(code == 0);
+  std::erase_if(what.lines, [](const auto& line) { return !line.ends_with("ends") && !line.starts_with("stop"); });
+  const std::vector<std::string> expected{"aggregator ends", "stop hook 2", "stop hook 1", "second ends", "first ends"};
+  BOOST_TEST(what.lines == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(whatever_the_program_throws_is_its_failure_and_no_end_of_the_process) {
+  BOOST_TEST(run_with({.program = [](cluster&) { throw 3; }}) == program_failed);
+  BOOST_TEST(run_with({.program = [](cluster&) { throw std::string{"text"}; }}) == program_failed);
+  BOOST_TEST(run_with({.program = [](cluster&) {}, .on_member = [](member&) { throw 4; }}) == start_failed);
+  BOOST_TEST(run_with({}) == usage_error);
+}
+
+BOOST_AUTO_TEST_CASE(handles_may_outlive_run_and_say_that_the_cluster_has_ended) {
+  std::optional<variable<float>> kept_variable;
+  remote_value<int> kept_value;
+  std::optional<cluster_coordinator> kept_coordinator;
+  actor_reference<echo_actor> kept_reference;
+  const auto began = std::chrono::steady_clock::now();
+  const auto code = run_with({.program =
+                                  [&](cluster& here) {
+                                    parameter_server_strategy strategy{here};
+                                    kept_coordinator.emplace(strategy);
+                                    kept_variable = strategy.variable("kept", 1.0f);
+                                    kept_value = kept_coordinator->schedule([] { return 5; });
+                                    BOOST_TEST(kept_value.fetch() == 5);
+                                    kept_reference = here.find<echo_actor>({"worker", 0}, "echo", 10s);
+                                    return 9;
+                                  },
+                              .on_member = [](member& here) { here.offer("echo", here.spawn(echo)); }});
+  BOOST_TEST(code == 9);
+  BOOST_TEST((std::chrono::steady_clock::now() - began < 4s));
+  BOOST_TEST(kept_value.fetch() == 5);
+  BOOST_TEST(!kept_reference.is_up());
+  BOOST_CHECK_EXCEPTION(ask(kept_reference, 10s, find_atom_v, 1), failed_precondition_error,
+                        [](const error& e) { return e.message().find("has ended") != std::string::npos; });
+}
+
+BOOST_AUTO_TEST_CASE(a_configuration_of_the_applications_own_and_its_file_are_used) {
+  struct own_config : caf::actor_system_config {
+    own_config() { opt_group{custom_options_, "probe"}.add(depth, "depth", "how deep"); }
+    int depth = 1;
+  };
+  const temporary_file file;
+  std::ofstream{file.path} << "[probe]\ndepth=42\n";
+  auto seen = 0;
+  const auto options = [&] {
+    return run_options{
+        .program = [&](cluster& here) { seen = dynamic_cast<const own_config&>(here.system().config()).depth; },
+        .config = [] { return std::make_unique<own_config>(); }};
+  };
+  BOOST_TEST(run_with(options()) == 0);
+  BOOST_TEST(seen == 1);
+  BOOST_TEST(run_with(options(), {"--troupe-caf-config", file.path}) == 0);
+  BOOST_TEST(seen == 42);
+  std::ofstream{file.path} << "[probe\n";
+  BOOST_TEST(run_with(options(), {"--troupe-caf-config", file.path}) == start_failed);
+  BOOST_TEST(run_with(options(), {"--troupe-caf-config", "/nowhere"}) == usage_error);
+}
+
+BOOST_AUTO_TEST_CASE(the_log_goes_to_a_file_at_its_level_as_json) {
+  const temporary_file file;
+  const auto fails = [] {
+    return run_options{.program = [](cluster&) { throw std::runtime_error{"with \"quotes\"\nand a line"}; }};
+  };
+  BOOST_TEST(run_with(fails(), {"--troupe-log-file", file.path, "--troupe-log-json"}) == program_failed);
+  std::istringstream lines{file.content()};
+  std::string first;
+  std::getline(lines, first);
+  const auto line = nlohmann::json::parse(first);
+  BOOST_TEST(line["level"] == "error");
+  BOOST_TEST(line["process"] == ::getpid());
+  BOOST_TEST(line["message"] == "the program failed: with \"quotes\"\nand a line");
+  std::filesystem::remove(file.path);
+  BOOST_TEST(run_with(fails(), {"--troupe-log-file", file.path, "--troupe-log-level", "off"}) == program_failed);
+  BOOST_TEST(file.content().empty());
+  BOOST_TEST(run_with(fails(), {"--troupe-log-level", "loud"}) == usage_error);
+  BOOST_TEST(run_with(fails(), {"--troupe-log-file", "/dev/null/log"}) == usage_error);
+}
+
+BOOST_AUTO_TEST_CASE(flags_for_roles_and_the_grace_time_that_can_not_be_are_usage_errors) {
+  for (const auto& wrong : {"probe", "probe=", "probe=x", "probe=1x", "probe=-1", "=1", "workers=1", "my role=1"})
+    BOOST_TEST(run_with({.program = [](cluster&) {}}, {"--troupe-role", wrong}) == usage_error, wrong);
+  BOOST_TEST(run_with({.program = [](cluster&) {}}, {"--troupe-stop-grace", "0"}) == usage_error);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
