@@ -67,6 +67,9 @@ class gloo_communicator final : public staged_communicator {
   struct peer {
     std::unique_ptr<gloo_messages::inbox> incoming;
     outbox_pair outgoing;
+    /// One for each: what one connection's end does to a buffer would end the wait for the others.
+    std::unique_ptr<UnboundBuffer> parting_out;
+    bool parts = false;
     /// Messages that have come whole, the farewell among them.
     std::uint64_t arrived = 0;
   };
@@ -107,8 +110,6 @@ class gloo_communicator final : public staged_communicator {
   UnboundBuffer* waits_for_ = nullptr;
   bool late_ = false;
   gloo_messages::farewell parting_ = {};
-  std::unique_ptr<UnboundBuffer> parting_out_;
-  int partings_ = 0;  // being sent
 
   deadline_watch watch_;
 };
@@ -140,9 +141,9 @@ gloo_communicator::gloo_communicator(int rank, int size, std::shared_ptr<gloo::C
   const pipe_signal_guard guard;
   const auto room = capacities_of(size);
   to_all_ = make_outboxes(*context_, room.to_all);
-  parting_out_ = context_->createUnboundBuffer(&parting_, sizeof(parting_));
   for_others([&](int other) {
     at(other).outgoing = make_outboxes(*context_, room.to_each);
+    at(other).parting_out = context_->createUnboundBuffer(&parting_, sizeof(parting_));
     at(other).incoming = std::make_unique<gloo_messages::inbox>(*context_, other, std::max(room.to_all, room.to_each));
     at(other).incoming->expect(round_ + 1);
   });
@@ -278,8 +279,8 @@ void gloo_communicator::say_farewell() noexcept {
   parting_ = gloo_messages::encode(*broken_);
   for_others([&](int other) {
     try {
-      parting_out_->send(other, gloo_messages::farewells);
-      ++partings_;
+      at(other).parting_out->send(other, gloo_messages::farewells);
+      at(other).parts = true;
     } catch (const std::exception&) {
       // That rank is lost: it needs no farewell.
     }
@@ -295,10 +296,16 @@ void gloo_communicator::flush() noexcept {
         for_others([&](int other) { at(other).outgoing[each]->finish(flush_time_max); });
       }
     }
-    for (; partings_ > 0; --partings_) parting_out_->waitSend(nullptr, farewell_time_max);
   } catch (const std::exception&) {
     // Who does not take it in time learns from the end of the connection that this rank is gone.
   }
+  for_others([&](int other) {
+    try {
+      if (at(other).parts) at(other).parting_out->waitSend(nullptr, farewell_time_max);
+    } catch (const std::exception&) {
+      // That rank is lost, the next one may not be.
+    }
+  });
 }
 
 void gloo_communicator::fail(const status& why) {

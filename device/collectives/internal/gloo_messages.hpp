@@ -42,8 +42,8 @@ struct farewell {
   std::uint32_t given;  // 0 until all of it has come
 };
 
-/// Which of two streams a message belongs to, in gloo's terms.
-enum stream : std::uint64_t { rounds = 1, farewells = 2 };
+/// Which stream a message belongs to, in gloo's terms; nobody sends in the last one.
+enum stream : std::uint64_t { rounds = 1, farewells = 2, nothing = 3 };
 
 farewell encode(const status& why);
 status decode(const farewell& message);
