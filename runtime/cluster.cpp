@@ -23,8 +23,7 @@ namespace troupe {
 cluster& cluster_reference::operator*() const {
   if (auto* const here = here_->load()) return *here;
   throw failed_precondition_error{
-      "the cluster has ended: strategies, coordinators and what they made are of use only "
-      "while it is there"};
+      "the cluster has ended: strategies, coordinators and what they made are of use only while it is there"};
 }
 
 struct cluster::implementation {
@@ -111,8 +110,7 @@ cluster::cluster(caf::actor_system& system, const task_config& config, cluster_o
   if (!system.has_middleman())
     throw failed_precondition_error{
         "a cluster of several processes needs CAF's middleman: call load<caf::io::middleman>() in the constructor of "
-        "the "
-        "actor system's config"};
+        "the actor system's config"};
   implementation_->chief.dialer = system.spawn(network_dialer, tcp_connector::of_process());
   std::vector<std::pair<task_id, task_address>> list;
   for (const auto& task : config.cluster.tasks())
@@ -219,6 +217,11 @@ std::string describe_absent(const cluster_view& view, const std::vector<task_id>
   return text;
 }
 
+std::string still_missing(const cluster_view& view, const std::vector<task_id>& tasks, duration limit) {
+  return fmt::format("after {} ms these members are still missing: {}", in_milliseconds(limit),
+                     describe_absent(view, tasks));
+}
+
 }  // namespace
 
 cluster_view cluster::view() const {
@@ -230,14 +233,18 @@ cluster_view cluster::view() const {
 }
 
 cluster_view cluster::wait_for(const std::vector<task_id>& tasks, duration limit) {
+  if (auto all = wait_a_while_for(tasks, limit)) return *std::move(all);
+  throw deadline_exceeded_error{still_missing(view(), tasks, limit)};
+}
+
+std::optional<cluster_view> cluster::wait_a_while_for(const std::vector<task_id>& tasks, duration limit) {
   cluster_view result;
   try {
     ask(
         implementation_->system, implementation_->chief.membership, limit, "waiting for members of the cluster",
         [&](wire<cluster_view>& answer) { result = opened(answer); }, watch_atom_v, wire<std::vector<task_id>>{tasks});
   } catch (const deadline_exceeded_error&) {
-    throw deadline_exceeded_error{fmt::format("after {} ms these members are still missing: {}", in_milliseconds(limit),
-                                              describe_absent(view(), tasks))};
+    return std::nullopt;
   }
   return result;
 }
@@ -247,34 +254,30 @@ cluster_view cluster::wait_until_ready(const std::function<void(const std::strin
   constexpr duration interval = std::chrono::seconds{5};
   std::vector<task_id> tasks;
   for (const auto& record : view().members) tasks.push_back(record.task);
-  const auto deadline = later(current_time(), implementation_->options.start_limit);
+  const auto limit = implementation_->options.start_limit;
+  const auto deadline = later(current_time(), limit);
   for (auto pause = first;; pause = interval) {
     const auto left = deadline - current_time();
-    try {
-      return wait_for(tasks, std::min(pause, left));
-    } catch (const deadline_exceeded_error& late) {
-      if (left <= pause) return begin_with_fewer(late.get_status(), tell);
-      if (tell) tell("waiting for " + describe_absent(view(), tasks));
-    }
+    if (auto all = wait_a_while_for(tasks, std::min(pause, left))) return *std::move(all);
+    const auto now = view();
+    if (left <= pause) return begin_with_fewer(now, still_missing(now, tasks, limit), tell);
+    if (tell) tell("waiting for " + describe_absent(now, tasks));
   }
 }
 
-cluster_view cluster::begin_with_fewer(const status& late,
+cluster_view cluster::begin_with_fewer(const cluster_view& now, const std::string& missing,
                                        const std::function<void(const std::string& missing)>& tell) {
-  auto then = view();
   auto usable = false;
   std::vector<task_id> absent;
-  for (const auto& record : then.members) {
+  for (const auto& record : now.members) {
     if (record.state == presence::absent) absent.push_back(record.task);
     if (record.task.job == "worker" && record.state == presence::present) usable = true;
     if (record.task.job == "ps" && record.state == presence::absent)
-      throw unavailable_error{
-          late.wrap(status_code::unavailable, "the cluster did not start: every parameter server must be up")};
+      throw unavailable_error{"the cluster did not start: every parameter server must be up; " + missing};
   }
-  if (!usable)
-    throw unavailable_error{late.wrap(status_code::unavailable, "the cluster did not start: no worker is up")};
-  if (tell) tell("beginning without " + describe_absent(then, absent));
-  return then;
+  if (!usable) throw unavailable_error{"the cluster did not start: no worker is up; " + missing};
+  if (tell) tell("beginning without " + describe_absent(now, absent));
+  return now;
 }
 
 }  // namespace troupe

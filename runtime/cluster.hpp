@@ -22,6 +22,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -128,7 +129,10 @@ class cluster {
  private:
   struct implementation;
   void start(std::vector<std::pair<task_id, task_address>> members, const identity& who);
-  cluster_view begin_with_fewer(const status& late, const std::function<void(const std::string& missing)>& tell);
+  /// Nothing: some are still missing.
+  std::optional<cluster_view> wait_a_while_for(const std::vector<task_id>& tasks, duration limit);
+  static cluster_view begin_with_fewer(const cluster_view& now, const std::string& missing,
+                                       const std::function<void(const std::string& missing)>& tell);
 
   std::unique_ptr<implementation> implementation_;
 };

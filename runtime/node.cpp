@@ -6,6 +6,7 @@
 #include <troupe/runtime/cluster/member_actors.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
+#include <troupe/runtime/cluster/unannounced.hpp>
 #include <troupe/runtime/node.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -17,7 +18,6 @@
 #include <array>
 #include <atomic>
 #include <random>
-#include <thread>
 
 #include <unistd.h>
 
@@ -45,12 +45,8 @@ namespace {
 /// last lies in the mailbox of CAF's broker, which the actor system closes without emptying it (0.17), and a message
 /// keeps its sender; the system would then wait for ever for the thread of a detached one. So the broker gets its time.
 void await_destruction(const std::vector<caf::weak_actor_ptr>& actors) {
-  constexpr auto limit = std::chrono::milliseconds{500};
-  constexpr auto pause = std::chrono::milliseconds{1};
-  const auto deadline = std::chrono::steady_clock::now() + limit;
   const auto destroyed = [](const auto& actor) { return actor.lock() == nullptr; };
-  while (!std::all_of(actors.begin(), actors.end(), destroyed) && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(pause);
+  await_unannounced([&] { return std::all_of(actors.begin(), actors.end(), destroyed); });
 }
 
 bool is_detached(const caf::actor& actor) {

@@ -29,10 +29,9 @@ constexpr auto description =
     "that learns its role from TF_CONFIG.";
 
 constexpr auto footer =
-    "Lines of output begin with the name of their task. A worker or server that fails is started again. The job ends "
-    "with the chief; SIGINT, SIGTERM and SIGHUP go to the chief, whose end is that of the others, and a second one "
-    "kills "
-    "all.\n"
+    "Lines of output begin with the name of their task. A worker, server or other member that fails is started again. "
+    "The job ends with the chief; SIGINT, SIGTERM and SIGHUP go to the chief, whose end is that of the others, and a "
+    "second one kills all.\n"
     "\n"
     "Exit codes:\n"
     "  0     the chief has succeeded\n"
@@ -143,7 +142,9 @@ void add_run_command(CLI::App& app, int& exit_code) {
       ->add_option("-r,--role", options->roles, "NAME=N members that only run the program's actors; may be given again")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--max-restarts", launch.restarts_max, "how often each worker and each server is started again")
+  command
+      ->add_option("--max-restarts", launch.restarts_max,
+                   "how often each worker, server and member of another role is started again")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   command->add_option("--host", launch.host, "this machine's address that the tasks listen on")->capture_default_str();

@@ -70,7 +70,7 @@ actor_link::passage actor_link::open(const caf::strong_actor_ptr& self, caf::mes
   const auto number = free_.back();
   free_.pop_back();
   requests_[number] = {caf::actor_cast<caf::weak_actor_ptr>(self), answer, deadline};
-  if (deadline < alarm_) set_alarm(deadline);
+  need_alarm(deadline);
   return {.to = current_, .place = {.number = number, .life = life_}, .why = {}};
 }
 
@@ -143,8 +143,11 @@ void actor_link::give_back(std::unique_ptr<answer_taker> taker) {
   if (!lasting_ && takers_.size() < kept_max) takers_.push_back(std::move(taker));
 }
 
-void actor_link::set_alarm(time_point when) {
-  alarm_ = when;
+/// Its clock forgets none of them, so there are no more than needed: one request with a long limit and many with short
+/// ones need two.
+void actor_link::need_alarm(time_point when) {
+  if (when == never || (!alarms_.empty() && alarms_.back() <= when)) return;
+  alarms_.push_back(when);
   keeper_->home_system->clock().schedule_message(
       when, keeper_,
       caf::make_mailbox_element(nullptr, caf::make_message_id(), {}, caf::tick_atom_v, shared_from_this()));
@@ -155,6 +158,7 @@ void actor_link::end_late_requests() {
   std::unique_lock lock{mutex_};
   if (!keeper_) return;
   const auto now = keeper_->home_system->clock().now();
+  while (!alarms_.empty() && alarms_.back() <= now) alarms_.pop_back();
   auto next = never;
   for (auto& request : requests_) {
     if (request.deadline > now) {
@@ -165,8 +169,7 @@ void actor_link::end_late_requests() {
     late.push_back(request);
     request.deadline = never;
   }
-  alarm_ = never;
-  if (next < never) set_alarm(next);
+  need_alarm(next);
   lock.unlock();
   for (const auto& request : late)
     if (const auto self = request.self.lock())

@@ -112,7 +112,7 @@ class actor_link : public std::enable_shared_from_this<actor_link> {
   caf::strong_actor_ptr await(duration limit, bool through_losses);
   std::unique_ptr<answer_taker> take_taker(caf::actor_system& system);
   void give_back(std::unique_ptr<answer_taker> taker);
-  void set_alarm(time_point when);
+  void need_alarm(time_point when);
   void fall(std::unique_lock<std::mutex>& lock, status why, bool lasting);
   void announce(std::unique_lock<std::mutex>& lock);
   void make_room();
@@ -124,8 +124,8 @@ class actor_link : public std::enable_shared_from_this<actor_link> {
   state state_ = state::searching;
   caf::strong_actor_ptr current_;
   caf::strong_actor_ptr keeper_;
-  /// When the keeper will look for late requests.
-  time_point alarm_ = never;
+  /// When the keeper will look for late requests: each earlier than those before it.
+  std::vector<time_point> alarms_;
   status why_;
   bool lasting_ = false;
   std::uint64_t life_ = 1;

@@ -56,14 +56,18 @@ std::shared_ptr<member_context> member_context::here() {
       [](const member_context& each) { return decoding_system == nullptr || &each.system == decoding_system; });
 }
 
-std::vector<caf::actor> member_context::stop() {
-  std::unique_lock lock{mutex};
-  const auto last_words = std::exchange(at_stop, {});
-  auto ending = std::exchange(actors, {});
-  lock.unlock();
-  for (auto each = last_words.rbegin(); each != last_words.rend(); ++each) (*each)();
-  std::reverse(ending.begin(), ending.end());
-  return ending;
+std::function<void()> member_context::take_at_stop() {
+  const std::scoped_lock lock{mutex};
+  if (at_stop.empty()) return nullptr;
+  auto last = std::move(at_stop.back());
+  at_stop.pop_back();
+  return last;
+}
+
+std::vector<caf::actor> member_context::take_actors() {
+  const std::scoped_lock lock{mutex};
+  std::reverse(actors.begin(), actors.end());
+  return std::exchange(actors, {});
 }
 
 // --- the member -----------------------------------------------------------------------------------------------------

@@ -7,8 +7,7 @@
 //   auto sensor = troupe::current_member().find<sensor_actor>(...);        // in a closure
 //
 // What is spawned here ends with the member: after its `at_stop` functions, the latest first, each actor is asked to
-// end
-// (`exit_reason::user_shutdown`) and waited for. CAF keeps an actor that others know; here it ends all the same.
+// end (`exit_reason::user_shutdown`) and waited for. CAF keeps an actor that others know; here it ends all the same.
 //
 // A copy is the same member. Any thread, fiber or actor, except that `find` and `find_all` wait: a handler of an
 // event-based actor uses `follow`, which doesn't.
@@ -82,7 +81,7 @@ class member {
     return all;
   }
 
-  /// Called when the member ends, before its actors do, in the thread that ends it.
+  /// Called when the member ends, before its actors do, in the thread that ends it. What it throws goes to the log.
   void at_stop(std::function<void()> work) const;
 
   const std::shared_ptr<member_context>& context() const { return context_; }

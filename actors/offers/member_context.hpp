@@ -30,8 +30,10 @@ struct member_context {
   /// What runs in no fiber is this one's, if there is no other in the process.
   static void enter(const std::shared_ptr<member_context>& member);
 
-  /// Calls what is to be done before the end, the latest first; returns the actors, the latest first.
-  std::vector<caf::actor> stop();
+  /// What is to be done next at the end, the latest first; null: nothing more.
+  std::function<void()> take_at_stop();
+  /// The actors that end then, the latest first.
+  std::vector<caf::actor> take_actors();
 };
 
 }  // namespace troupe

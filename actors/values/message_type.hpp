@@ -84,11 +84,10 @@ typename Inspector::result_type inspect_message(Inspector& f, T& x) {
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a type can't have any.
 /// See above. `type` is a name without a namespace, so the macro stands in the type's own.
-#define TROUPE_MESSAGE(type)                                                                       \
-  template <class Inspector>                                                                       \
-  typename Inspector::result_type inspect(Inspector& inspector, type& x) {                         \
-    return ::troupe::detail::inspect_message(inspector, x);                                        \
-  }                                                                                                \
-  [[maybe_unused]] inline const bool troupe_message_type_##type = ::troupe::register_message_type( \
-      {typeid(type), std::string{::troupe::type_name<type>}, &::troupe::detail::make_message_element<type>});
+#define TROUPE_MESSAGE(type)                                               \
+  template <class Inspector>                                               \
+  typename Inspector::result_type inspect(Inspector& inspector, type& x) { \
+    return ::troupe::detail::inspect_message(inspector, x);                \
+  }                                                                        \
+  [[maybe_unused]] inline const bool troupe_message_type_##type = ::troupe::detail::registered_message_type<type>;
 // NOLINTEND(bugprone-macro-parentheses)

@@ -5,9 +5,11 @@
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/runtime/cluster/member_actors.hpp>
+#include <troupe/runtime/cluster/program_log.hpp>
 #include <troupe/runtime/node.hpp>
 
 #include <caf/actor_cast.hpp>
+#include <fmt/format.h>
 
 #include <utility>
 
@@ -47,10 +49,26 @@ member_actors member_actors::spawn(caf::actor_system& system, member_plan plan, 
   return made;
 }
 
+namespace {
+
+/// One that fails keeps neither the others nor the actors from their end.
+void do_at_stop(const std::function<void()>& work, const task_id& task) {
+  try {
+    work();
+  } catch (const std::exception& failed) {
+    log_error(fmt::format("at_stop of {} failed: {}", to_string(task), failed.what()));
+  } catch (...) {
+    log_error(fmt::format("at_stop of {} failed: it threw something that is no std::exception", to_string(task)));
+  }
+}
+
+}  // namespace
+
 bool stop_application(member_context& application, duration limit) {
   const auto deadline = later(std::chrono::steady_clock::now(), limit);
+  while (const auto work = application.take_at_stop()) do_at_stop(work, application.book->owner());
   auto all_ended = true;
-  for (auto& actor : application.stop())
+  for (auto& actor : application.take_actors())
     all_ended = stop_actors({std::move(actor)}, deadline - std::chrono::steady_clock::now()) && all_ended;
   return all_ended;
 }

@@ -7,8 +7,7 @@
 // dies itself the kernel kills the processes that it has started.
 //
 //   idle --start--> running --chief ended--> leaving --leave_grace--> stopping --stop_grace--> killing --> ended
-//                      |                        ^                                                ^  (as soon as all are
-//                      gone)
+//                      |                        ^                                                ^  (all are gone)
 //                      '--request_stop, or no worker left--> asking the chief --stop_grace-------'
 //                                               '----chief ended----'
 //

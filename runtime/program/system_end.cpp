@@ -1,5 +1,6 @@
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
+#include <troupe/runtime/cluster/unannounced.hpp>
 #include <troupe/runtime/program/system_end.hpp>
 
 #include <caf/actor_registry.hpp>
@@ -14,13 +15,9 @@ namespace troupe {
 
 bool end_system(std::unique_ptr<system_config> config, std::unique_ptr<caf::actor_system> system,
                 std::size_t own_threads) {
-  constexpr auto limit = std::chrono::milliseconds{500};
-  constexpr auto pause = std::chrono::milliseconds{1};
-  const auto deadline = std::chrono::steady_clock::now() + limit;
   const auto running = [&] { return system->registry().running(); };
-  while ((running() != 0 || system->detached_actors() > own_threads) && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(pause);
-  if (const auto left = running(); left != 0 || system->detached_actors() > own_threads) {
+  if (!await_unannounced([&] { return running() == 0 && system->detached_actors() <= own_threads; })) {
+    const auto left = running();
     log_warning(left != 0 ? fmt::format("{} actors have not ended: the actor system stays until the process ends", left)
                           : "the program still holds handles of the cluster, which has ended: the actor system stays "
                             "until the process ends");

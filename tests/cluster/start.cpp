@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_chief_without_any_worker_ends_with_code_4_and_names_those
   cluster.start(server_task(0));
   cluster.start(chief_task);
   require_end(cluster, chief_task, start_failed);
-  require_text(cluster, "no worker is up");
+  require_text(cluster, "no worker is up; after 1500 ms these members are still missing: ");
   for (int i = 0; i < 2; ++i)
     require_text(cluster, fmt::format("/job:worker/task:{} at {}", i, address_of(cluster, worker_task(i))));
   require_text(cluster, "has not joined yet");

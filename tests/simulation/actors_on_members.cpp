@@ -296,16 +296,20 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_offered_again_after_its_actor_has_ended_lead
   const auto at = cluster.here(worker_task(0));
   const auto first = at.spawn(sensor, task_id{"first", 0});
   at.offer("one of two", first);
+  actor_reference<sensor_actor> found;
   require_program(cluster, [&] {
-    const auto found = cluster.here(chief).find<sensor_actor>(worker_task(0), "one of two", 1s);
+    found = cluster.here(chief).find<sensor_actor>(worker_task(0), "one of two", 1s);
     BOOST_TEST(ask(found, 1s, fetch_atom_v).where.job == "first");
     caf::anon_send_exit(caf::actor_cast<caf::actor>(first), caf::exit_reason::kill);
-    while (found.is_up()) sleep_for(1ms);
+  });
+  BOOST_TEST_REQUIRE(cluster.run_until([&] { return !found.is_up(); }, 100ms));
+  require_program(cluster, [&] {
     BOOST_TEST(to_string(problem_of([&] { ask(found, 1s, fetch_atom_v); }).code()) == "unavailable");
     at.offer("one of two", at.spawn(sensor, task_id{"second", 0}));
     found.await_up(100ms);
     BOOST_TEST(ask(found, 1s, fetch_atom_v).where.job == "second");
   });
+  found = {};
 }
 
 BOOST_AUTO_TEST_CASE(a_request_waits_for_what_is_not_known_yet_within_its_limit) {

@@ -122,6 +122,36 @@ BOOST_AUTO_TEST_CASE(whatever_the_program_throws_is_its_failure_and_no_end_of_th
   BOOST_TEST(run_with({}) == usage_error);
 }
 
+BOOST_AUTO_TEST_CASE(what_fails_at_the_end_is_said_and_keeps_nothing_else_from_it) {
+  const temporary_file file;
+  diary what;
+  struct end_of_actor {
+    diary* to = nullptr;
+    ~end_of_actor() { to->add("the actor ends"); }
+  };
+  const auto code = run_with({.program = [](cluster& here) { here.here().at_stop([] { throw 3; }); },
+                              .on_member =
+                                  [&](member& here) {
+                                    here.spawn([&](caf::stateful_actor<end_of_actor>* self) -> caf::behavior {
+                                      self->state.to = &what;
+                                      return {[](int) {}};
+                                    });
+                                    here.at_stop([&, here] {
+                                      what.add("the first");
+                                      here.at_stop([&] { what.add("one of the end"); });
+                                    });
+                                    here.at_stop([] { throw std::runtime_error{"the disk is full"}; });
+                                  },
+                              .size = {.workers = 1, .servers = 0}},
+                             {"--troupe-log-file", file.path});
+  BOOST_TEST(code == 0);
+  const std::vector<std::string> expected{"the first", "one of the end", "the actor ends"};
+  BOOST_TEST(what.lines == expected, boost::test_tools::per_element());
+  for (const auto* line : {"at_stop of /job:chief/task:0 failed: it threw something that is no std::exception",
+                           "at_stop of /job:worker/task:0 failed: the disk is full"})
+    BOOST_TEST((file.content().find(line) != std::string::npos), line << " is missing in\n" << file.content());
+}
+
 BOOST_AUTO_TEST_CASE(handles_may_outlive_run_and_say_that_the_cluster_has_ended) {
   std::optional<variable<float>> kept_variable;
   remote_value<int> kept_value;
