@@ -11,6 +11,7 @@
 #include <troupe/actors/values/message_type.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/cluster.hpp>
+#include <troupe/runtime/remote_coordinator.hpp>
 #include <troupe/runtime/system_config.hpp>
 
 #include <caf/actor_system.hpp>

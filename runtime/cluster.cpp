@@ -5,6 +5,8 @@
 #include <troupe/actors/membership/membership.hpp>
 #include <troupe/actors/offers/directory.hpp>
 #include <troupe/actors/offers/member.hpp>
+#include <troupe/actors/services/chief_services.hpp>
+#include <troupe/actors/services/closure_desk.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/client.hpp>
 #include <troupe/runtime/cluster.hpp>
@@ -147,6 +149,8 @@ void cluster::start(std::vector<std::pair<task_id, task_address>> members, const
   member_context::enter(chief.application);
   chief.directory =
       self.system.spawn(troupe::directory, chief.application->book, chief.dialer, self.options.members.detection);
+  chief.closures = self.system.spawn(closure_desk, chief.queue, chief.coordinator);
+  offer_chief_services(*chief.application->book, chief.closures, chief.events);
   chief.membership =
       self.system.spawn(troupe::membership, chief.dialer,
                         membership_options{.chief = who,
@@ -173,8 +177,9 @@ cluster::~cluster() {
   }
   auto actors = self.end_members();
   for (const auto& each : {caf::actor_cast<caf::actor>(chief.membership), caf::actor_cast<caf::actor>(chief.directory),
-                           caf::actor_cast<caf::actor>(chief.coordinator), caf::actor_cast<caf::actor>(*chief.client),
-                           caf::actor_cast<caf::actor>(chief.events), caf::actor_cast<caf::actor>(chief.dialer)})
+                           caf::actor_cast<caf::actor>(chief.closures), caf::actor_cast<caf::actor>(chief.coordinator),
+                           caf::actor_cast<caf::actor>(*chief.client), caf::actor_cast<caf::actor>(chief.events),
+                           caf::actor_cast<caf::actor>(chief.dialer)})
     actors.push_back(each);
   chief = {};
   stop_actors(std::move(actors), self.options.stop_limit);

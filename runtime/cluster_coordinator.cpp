@@ -13,12 +13,8 @@ namespace troupe {
 namespace {
 
 void check(const schedule_options& options, int workers) {
-  if (options.limit <= duration::zero())
-    throw invalid_argument_error{"schedule_options::limit must be positive: every closure has an end"};
-  if (options.priority < 0 || options.priority >= schedule_options::priorities)
-    throw invalid_argument_error{fmt::format("schedule_options::priority is {} but must be 0 to {}", options.priority,
-                                             schedule_options::priorities - 1)};
-  if (options.worker < -1 || options.worker >= workers)
+  options.check();
+  if (options.worker >= workers)
     throw invalid_argument_error{
         fmt::format("schedule_options::worker is {} but must be -1 (any) or 0 to {}", options.worker, workers - 1)};
 }

@@ -22,7 +22,7 @@
 
 #include <troupe/actors/closures/current_worker.hpp>
 #include <troupe/actors/values/structure.hpp>
-#include <troupe/runtime/closures/closure_arguments.hpp>
+#include <troupe/runtime/closure_scheduler.hpp>
 #include <troupe/runtime/dataset.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 #include <troupe/runtime/per_worker.hpp>
@@ -49,33 +49,11 @@ class per_worker_dataset {
 template <class T>
 class per_worker_variable;
 
-class cluster_coordinator {
+/// Its `schedule` (closure_scheduler.hpp) throws the first error of an earlier closure, too; then its own one never
+/// runs.
+class cluster_coordinator : public closure_scheduler<cluster_coordinator> {
  public:
   explicit cluster_coordinator(parameter_server_strategy strategy) : strategy_(std::move(strategy)) {}
-
-  // --- schedule ---
-
-  /// Enqueues `F{}(arguments...)` and returns at once. F is a lambda without captures: what it needs are arguments
-  /// (numbers, strings, tensors, containers, structs, variables, remote values, per-worker values).
-  /// @throws the first error of an earlier closure, and then this closure is cancelled, too; resource_exhausted_error
-  ///         when the queue stays full for `queue_limit`.
-  template <class F, class... Arguments>
-  requires(!std::is_same_v<std::decay_t<F>, schedule_options>) auto schedule(F, Arguments&&... arguments) {
-    return schedule_packed<std::decay_t<F>>(schedule_options{}, std::forward<Arguments>(arguments)...);
-  }
-  template <class F, class... Arguments>
-  auto schedule(const schedule_options& options, F, Arguments&&... arguments) {
-    return schedule_packed<std::decay_t<F>>(options, std::forward<Arguments>(arguments)...);
-  }
-  /// The same for a named function: `schedule<step>(v, x)`, `schedule<step>({.worker = 1}, v, x)`.
-  template <auto Function, class... Arguments>
-  requires(!detail::begins_with_options<Arguments...>) auto schedule(Arguments&&... arguments) {
-    return schedule_packed<detail::callable_of<Function>>(schedule_options{}, std::forward<Arguments>(arguments)...);
-  }
-  template <auto Function, class... Arguments>
-  auto schedule(const schedule_options& options, Arguments&&... arguments) {
-    return schedule_packed<detail::callable_of<Function>>(options, std::forward<Arguments>(arguments)...);
-  }
 
   // --- waiting ---
 
@@ -123,22 +101,9 @@ class cluster_coordinator {
   cluster& get_cluster() const { return strategy_.get_cluster(); }
 
  private:
-  template <class F, class... Arguments>
-  auto schedule_packed(const schedule_options& options, Arguments&&... arguments) {
-    if constexpr (detail::is_sound_call<F, std::decay_t<Arguments>...>()) {
-      using packing = detail::packing_for<F, Arguments...>;
-      using result = typename packing::result;
-      if constexpr (detail::is_sound_result<result>())
-        return remote_value<result>{enqueue(packing::pack(std::forward<Arguments>(arguments)...), options),
-                                    get_cluster().shared_coordinator()};
-      else
-        return detail::no_remote_value{};
-    } else {
-      return detail::no_remote_value{};
-    }
-  }
-
+  friend class closure_scheduler<cluster_coordinator>;
   std::shared_ptr<closure> enqueue(detail::packed_closure packed, const schedule_options& options);
+  const coordinator_ptr& owner_of_closures() const { return get_cluster().shared_coordinator(); }
   std::shared_ptr<per_worker_resource> create_resource(detail::packed_closure packed);
 
   parameter_server_strategy strategy_;

@@ -28,7 +28,7 @@
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/offers/member.hpp>
 #include <troupe/actors/values/wire.hpp>
-#include <troupe/runtime/closures/closure_arguments.hpp>
+#include <troupe/runtime/closure_scheduler.hpp>
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/per_worker.hpp>
 #include <troupe/runtime/remote_value.hpp>
@@ -84,7 +84,7 @@ class eventual {
   std::shared_ptr<content> shared_;
 };
 
-class simulation {
+class simulation : public closure_scheduler<simulation> {
  public:
   /// @throws invalid_argument_error for sizes, latencies or detection limits that cannot be.
   explicit simulation(simulation_options options = {});
@@ -145,24 +145,9 @@ class simulation {
 
   // --- the chief's program ---
 
-  /// As cluster_coordinator::schedule, but never waits or throws: while an earlier error is pending (`error_pending`),
-  /// the closure is cancelled instead, and `join` or `done` gives the error.
-  template <class F, class... Arguments>
-  requires(!std::is_same_v<std::decay_t<F>, schedule_options>) auto schedule(F, Arguments&&... arguments) {
-    return schedule_packed<std::decay_t<F>>(schedule_options{}, std::forward<Arguments>(arguments)...);
-  }
-  template <class F, class... Arguments>
-  auto schedule(const schedule_options& options, F, Arguments&&... arguments) {
-    return schedule_packed<std::decay_t<F>>(options, std::forward<Arguments>(arguments)...);
-  }
-  template <auto Function, class... Arguments>
-  requires(!detail::begins_with_options<Arguments...>) auto schedule(Arguments&&... arguments) {
-    return schedule_packed<detail::callable_of<Function>>(schedule_options{}, std::forward<Arguments>(arguments)...);
-  }
-  template <auto Function, class... Arguments>
-  auto schedule(const schedule_options& options, Arguments&&... arguments) {
-    return schedule_packed<detail::callable_of<Function>>(options, std::forward<Arguments>(arguments)...);
-  }
+  // `schedule` is cluster_coordinator's, but never waits or throws: while an earlier error is pending
+  // (`error_pending`), the closure is cancelled instead, and `join` or `done` gives the error.
+
   /// The next schedule, join or done of a real program would throw.
   bool error_pending() const;
   /// Ends when every closure has; the first error of any of them is its problem.
@@ -267,21 +252,8 @@ class simulation {
   const std::vector<std::string>& trace() const;
 
  private:
-  template <class F, class... Arguments>
-  auto schedule_packed(const schedule_options& options, Arguments&&... arguments) {
-    if constexpr (detail::is_sound_call<F, std::decay_t<Arguments>...>()) {
-      using packing = detail::packing_for<F, Arguments...>;
-      using result = typename packing::result;
-      if constexpr (detail::is_sound_result<result>())
-        return remote_value<result>{enqueue(packing::pack(std::forward<Arguments>(arguments)...), options),
-                                    shared_coordinator()};
-      else
-        return detail::no_remote_value{};
-    } else {
-      return detail::no_remote_value{};
-    }
-  }
-  const coordinator_ptr& shared_coordinator() const;
+  friend class closure_scheduler<simulation>;
+  const coordinator_ptr& owner_of_closures() const;
   const client_ptr& client() const;
   std::shared_ptr<closure> enqueue(detail::packed_closure packed, schedule_options options);
   void run_until_ended(const closure& scheduled, duration limit);

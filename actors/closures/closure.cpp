@@ -3,6 +3,8 @@
 #include <troupe/actors/variables/variable_client.hpp>
 #include <troupe/device/collectives/internal/spin_wait.hpp>
 
+#include <fmt/format.h>
+
 #include <array>
 #include <mutex>
 #include <utility>
@@ -36,6 +38,17 @@ class waiting_closure {
 };
 
 }  // namespace
+
+void schedule_options::check() const {
+  if (limit <= duration::zero())
+    throw invalid_argument_error{"schedule_options::limit must be positive: every closure has an end"};
+  if (priority < 0 || priority >= priorities)
+    throw invalid_argument_error{
+        fmt::format("schedule_options::priority is {} but must be 0 to {}", priority, priorities - 1)};
+  if (worker < -1)
+    throw invalid_argument_error{
+        fmt::format("schedule_options::worker is {} but must be -1 (any) or that of a worker", worker)};
+}
 
 closure::readiness closure::state() const {
   if (!ended()) return readiness::not_ready;

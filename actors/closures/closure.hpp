@@ -36,6 +36,8 @@ struct schedule_options {
   duration queue_limit = std::chrono::seconds{60};
 
   static constexpr int priorities = 3;
+  /// @throws invalid_argument_error for what no cluster can do.
+  void check() const;
   bool operator==(const schedule_options&) const = default;
 };
 
@@ -107,6 +109,8 @@ class closure : public deadline_place {
   closure_id id = 0;
   /// It failed because an input did; its consumers pass that on without wrapping it again.
   bool failed_by_input = false;
+  /// Its error is one of the program's, which raises it. That of another member's closure is its owner's alone.
+  bool raises_errors = true;
   stage at = stage::submitted;
   time_point deadline{};
   /// The number of its timer, if its limit is kept by one.

@@ -270,7 +270,7 @@ void coordinator_state::forget_deadline(closure& ended) {
 
 void coordinator_state::expire(closure& late) {
   const auto why = limit_is_over(late);
-  note_error(why);
+  note_error(late, why);
   abandon(late, why);
 }
 
@@ -291,7 +291,7 @@ void coordinator_state::expire_late() {
   if (!calendar_is_due_) return;
   status first;
   std::uint64_t count = 0;
-  for (; turn_left_ != 0; --turn_left_, ++count) {
+  for (; turn_left_ != 0; --turn_left_) {
     auto* const late = calendar_->take_late(clock_.now());
     if (late == nullptr) {
       calendar_is_due_ = false;
@@ -299,8 +299,10 @@ void coordinator_state::expire_late() {
       break;
     }
     auto why = limit_is_over(*late);
-    if (count == 0) first = why;
-    keep_error(why);
+    if (late->raises_errors) {
+      if (count++ == 0) first = why;
+      keep_error(why);
+    }
     if (const auto* held = in_flight(*late)) {
       auto& worker = roster_.at(held->worker);
       if (worker.expired.empty()) late_workers_.push_back(&worker);
@@ -372,7 +374,7 @@ void coordinator_state::take_outcome(worker_entry& worker, closure_outcome& outc
   if (outcome.ended.ok()) return end(*what, {}, std::move(outcome.result));
   if (cancelling_ && outcome.ended.code() == status_code::cancelled) return end(*what, std::move(outcome.ended));
   auto why = outcome.ended.wrap(fmt::format("{} on /job:worker/task:{}", describe(*what), worker.index));
-  note_error(why);
+  note_error(*what, why);
   end(*what, std::move(why));
 }
 
@@ -421,7 +423,7 @@ void coordinator_state::pass_on_ends() {
       if (--consumer->missing_inputs == 0) enqueue(consumer, false);
     } else {
       fail_by_input(*consumer, from);
-      if (consumer->end_status().code() != status_code::cancelled && failed++ == 0) first = consumer->end_status();
+      if (is_raised(*consumer, consumer->end_status()) && failed++ == 0) first = consumer->end_status();
     }
     if (from.told == from.dependents.size()) passing_.pop_front();
   }
@@ -431,7 +433,7 @@ void coordinator_state::pass_on_ends() {
 void coordinator_state::fail_by_input(closure& consumer, const passing& from) {
   auto why =
       from.failed_by_input ? from.ended : from.ended.wrap(fmt::format("an input of {} failed", describe(consumer)));
-  if (why.code() != status_code::cancelled) keep_error(why);
+  if (is_raised(consumer, why)) keep_error(why);
   consumer.failed_by_input = true;
   end(consumer, std::move(why));
 }

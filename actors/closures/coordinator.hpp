@@ -39,7 +39,8 @@
 //         there is an error            runs some was told        nothing waits
 //   GOES ON ------------> TELLS WORKERS -------------> ENDS WHAT WAITS ------> RAISED: the next one GOES ON
 //
-// What is scheduled before the error is raised is part of the generation. Nothing starts before that.
+// What is scheduled before the error is raised is part of the generation. Nothing starts before that. Closures of other
+// members (services/closure_desk.hpp) are cancelled with the others, but their own errors are their owners' alone.
 //
 // A closure that no present worker can run, since these are other binaries, is stranded: it waits for the workers of
 // the specification that are absent, and fails when the last of them has come and can't run it either.
@@ -181,7 +182,8 @@ class coordinator_state {
   // --- errors, cancellations and joins (coordinator_errors.cpp) ---
   caf::result<caf::ok_atom> drained();
   caf::result<bool> idle();
-  void note_error(const status& why);
+  static bool is_raised(const closure& failed, const status& why);
+  void note_error(const closure& failed, const status& why);
   void keep_error(const status& why);
   void announce_errors(const status& first, std::uint64_t count);
   void cancel_generation();

@@ -59,7 +59,7 @@ bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>&
     return false;
   }
   if (auto problem = resource_problem(*what); !problem.ok()) {
-    note_error(problem);
+    note_error(*what, problem);
     end(*what, std::move(problem));
     return false;
   }
@@ -94,7 +94,7 @@ void coordinator_state::redirect(const closure_ptr& what) {
                          "that are registered by name; register it there with TROUPE_REGISTER, or start the workers "
                          "with the chief's binary",
                          to_string(what->function))};
-  note_error(why);
+  note_error(*what, why);
   end(*what, std::move(why));
 }
 
@@ -172,7 +172,7 @@ void coordinator_state::take_back_unsent(worker_entry& worker, closure_id id, co
   if (what->ended()) return;
   auto unsent =
       why.wrap(fmt::format("{} could not be sent to /job:worker/task:{}", to_string(what->function), worker.index));
-  note_error(unsent);
+  note_error(*what, unsent);
   end(*what, std::move(unsent));
 }
 

@@ -44,7 +44,13 @@ void coordinator_state::answer_joins() {
 
 // --- errors ---------------------------------------------------------------------------------------------------------
 
-void coordinator_state::note_error(const status& why) {
+/// A cancellation is no error.
+bool coordinator_state::is_raised(const closure& failed, const status& why) {
+  return failed.raises_errors && why.code() != status_code::cancelled;
+}
+
+void coordinator_state::note_error(const closure& failed, const status& why) {
+  if (!failed.raises_errors) return;
   keep_error(why);
   announce_errors(why, 1);
 }

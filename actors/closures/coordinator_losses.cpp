@@ -114,7 +114,7 @@ bool coordinator_state::give_back(const closure_ptr& what, const status& why) {
   auto fatal =
       why.wrap(status_code::aborted, fmt::format("{} was lost with its worker {} times; it may be what ends them",
                                                  to_string(what->function), what->lost_workers));
-  note_error(fatal);
+  note_error(*what, fatal);
   end(*what, std::move(fatal));
   return false;
 }

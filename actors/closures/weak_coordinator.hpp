@@ -1,4 +1,5 @@
-// The coordinator as remote values and per-worker values hold it.
+// The coordinator as remote values and per-worker values hold it: the chief's own, or what a member has in its place
+// (services/closure_courier.hpp).
 //
 // Problem: an actor system waits, at its end, for the thread of a detached actor until nobody holds the actor, and a
 // program may keep remote values for longer than the system (CAF 0.17). Solution: they hold it weakly, and after the
@@ -15,9 +16,9 @@ namespace troupe {
 
 class weak_coordinator {
  public:
-  explicit weak_coordinator(const coordinator_actor& here) : here_(caf::actor_cast<caf::weak_actor_ptr>(here)) {}
+  explicit weak_coordinator(const closure_owner& here) : here_(caf::actor_cast<caf::weak_actor_ptr>(here)) {}
   /// Null after the cluster's end.
-  coordinator_actor lock() const { return caf::actor_cast<coordinator_actor>(here_.lock()); }
+  closure_owner lock() const { return caf::actor_cast<closure_owner>(here_.lock()); }
 
  private:
   caf::weak_actor_ptr here_;

@@ -9,13 +9,15 @@ event_bus_actor::behavior_type event_bus(event_bus_actor::stateful_pointer<event
     std::erase_if(self->state.listeners, [&](const auto& listener) { return listener.address() == down.source; });
   });
   return {
-      [self](event_atom, const wire<event>& what) {
+      [self](event_atom, wire<event>& what) {
+        if (!what.open().ok()) return;
         for (const auto& listener : self->state.listeners) self->send(listener, event_atom_v, what);
       },
       [self](listen_atom, const event_listener& listener) {
-        if (!listener) return;
+        auto& listeners = self->state.listeners;
+        if (!listener || std::find(listeners.begin(), listeners.end(), listener) != listeners.end()) return;
         self->monitor(listener);
-        self->state.listeners.push_back(listener);
+        listeners.push_back(listener);
       },
   };
 }

@@ -168,12 +168,27 @@ using event_listener = caf::typed_actor<caf::reacts_to<event_atom, wire<event>>>
 /// Passes each event on to all listeners; see event_bus.hpp.
 using event_bus_actor = detail::extend<event_listener, caf::reacts_to<listen_atom, event_listener>>;
 
+/// What handles tell whoever has made them, in the same process: nobody wants this closure's value, or this resource,
+/// any more.
+using closure_owner =
+    caf::typed_actor<caf::reacts_to<cancel_atom, std::shared_ptr<closure>>, caf::reacts_to<release_atom, resource_id>>;
+
+/// Takes closures of a member's own queue to the chief; see closure_courier.hpp.
+using closure_courier_actor = detail::extend<closure_owner, caf::reacts_to<submit_atom>>;
+
+/// Takes closures of other members to the coordinator and answers with what they return; see closure_desk.hpp. The
+/// numbers are the sender's own.
+using closure_desk_actor =
+    caf::typed_actor<caf::replies_to<submit_atom, std::uint64_t, wire<closure_submission>>::with<wire<value>>,
+                     // Nobody wants that one any more.
+                     caf::reacts_to<cancel_atom, std::uint64_t>>;
+
 /// Schedules closures onto workers; see coordinator.hpp.
 using coordinator_actor = detail::extend<
     outcome_sink,
     // Closures wait in the submission queue.
     caf::reacts_to<submit_atom>,
-    // The owner of this closure's remote value does not want it any more.
+    // As a closure_owner.
     caf::reacts_to<cancel_atom, std::shared_ptr<closure>>,
     // A closure whose result stays on each worker, as a resource, for as long as `release` does not name it.
     caf::replies_to<resource_atom, wire<closure_order>>::with<caf::ok_atom>, caf::reacts_to<release_atom, resource_id>,

@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-inline constexpr std::uint32_t protocol_number = 6;
+inline constexpr std::uint32_t protocol_number = 7;
 
 // --- coordinator and worker -----------------------------------------------------------------------------------------
 
@@ -40,6 +40,17 @@ struct closure_order {
   function_id function;
   value arguments;
   std::vector<dependency> dependencies;
+};
+
+/// A closure that a member other than the chief schedules.
+struct closure_submission {
+  function_id function;
+  value arguments;
+  /// Results of closures that it has scheduled before.
+  std::vector<value> inputs;
+  std::int64_t limit_ns = 0;
+  int priority = 0;
+  int worker = -1;
 };
 
 struct run_orders {

@@ -55,7 +55,7 @@ std::vector<std::string> address_book::names() const {
   const std::scoped_lock lock{mutex_};
   std::vector<std::string> result;
   for (const auto& [name, what] : offers_)
-    if (!has_ended(what.actor)) result.push_back(name);
+    if (!has_ended(what.actor) && !name.starts_with("troupe/")) result.push_back(name);
   return result;
 }
 

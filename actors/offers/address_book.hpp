@@ -42,7 +42,7 @@ class address_book {
   /// False: nothing of that name is offered.
   bool withdraw(const std::string& name);
   std::optional<offered> find(const std::string& name) const;
-  /// For errors.
+  /// The application's, for errors: troupe's own begin with "troupe/".
   std::vector<std::string> names() const;
 
   /// The link to that name, a new one if nobody has asked for it yet. @throws resource_exhausted_error

@@ -27,6 +27,8 @@
 
 namespace troupe {
 
+class remote_coordinator;
+
 class member {
  public:
   explicit member(std::shared_ptr<member_context> context) : context_(std::move(context)) {}
@@ -80,6 +82,14 @@ class member {
     for (const auto& each : all) detail::await_until(each.link(), deadline);
     return all;
   }
+
+  // With <troupe/runtime/actors.hpp>:
+  /// Schedules closures onto the cluster's workers, through the chief, from this member.
+  remote_coordinator coordinator() const;
+  /// What happens in the cluster, as the chief tells it: `send(here.events(), listen_atom_v, listener)`. A listener
+  /// hears what happens from then on, unless the link to the chief is lost meanwhile.
+  /// @throws failed_precondition_error after the member's end.
+  event_bus_actor events() const;
 
   /// Called when the member ends, before its actors do, in the thread that ends it. What it throws goes to the log.
   void at_stop(std::function<void()> work) const;

@@ -13,6 +13,8 @@
 
 namespace troupe {
 
+class member_services;
+
 struct member_context {
   member_context(caf::actor_system& of, const task_id& task) : system(of), book(std::make_shared<address_book>(task)) {}
 
@@ -23,6 +25,9 @@ struct member_context {
   /// That end with the member, in the order of their spawning.
   std::vector<caf::actor> actors;
   std::vector<std::function<void()>> at_stop;
+  /// What it has of the chief's services (services/member_services.hpp).
+  std::once_flag services_made;
+  std::shared_ptr<member_services> services;
 
   /// Of the member whose code runs here: the fiber's, or the only one that has entered this process. Null if there is
   /// none.

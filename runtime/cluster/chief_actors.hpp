@@ -22,6 +22,7 @@ struct chief_actors {
   coordinator_ptr shared_coordinator;
   membership_actor membership;
   directory_actor directory;
+  closure_desk_actor closures;
   /// What the application has on the chief.
   std::shared_ptr<member_context> application;
 };

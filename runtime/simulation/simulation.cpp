@@ -215,7 +215,7 @@ void simulation::keep(const task_id& task, caf::actor handle) { implementation_-
 
 const coordinator_actor& simulation::coordinator() const { return implementation_->running_chief().coordinator; }
 const membership_actor& simulation::membership() const { return implementation_->running_chief().membership; }
-const coordinator_ptr& simulation::shared_coordinator() const {
+const coordinator_ptr& simulation::owner_of_closures() const {
   return implementation_->running_chief().shared_coordinator;
 }
 const client_ptr& simulation::client() const { return implementation_->running_chief().client; }

@@ -3,6 +3,8 @@
 #include <troupe/actors/membership/event_bus.hpp>
 #include <troupe/actors/membership/membership.hpp>
 #include <troupe/actors/offers/directory.hpp>
+#include <troupe/actors/services/chief_services.hpp>
+#include <troupe/actors/services/closure_desk.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/client.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
@@ -95,6 +97,8 @@ void simulation::implementation::start_chief(simulated_node& node) {
   member_context::enter(chief.application);
   chief.directory =
       node.spawn(troupe::directory, chief.application->book, chief.dialer, options.cluster.members.detection);
+  chief.closures = node.spawn(closure_desk, chief.queue, chief.coordinator);
+  offer_chief_services(*chief.application->book, chief.closures, chief.events);
   chief.membership = node.spawn(troupe::membership, chief.dialer, std::move(terms),
                                 membership_audience{chief.coordinator, *chief.client, chief.events, chief.directory});
   chief_cluster = std::make_unique<troupe::cluster>(node.system(), chief, options.size, cluster);

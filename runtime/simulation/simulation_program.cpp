@@ -79,7 +79,7 @@ std::shared_ptr<per_worker_resource> simulation::create_resource(detail::packed_
       wire<closure_order>{
           {.builds = id, .function = std::move(packed.function), .arguments = std::move(packed.arguments)}});
   await(*this, made, "making a per-worker value");
-  return std::make_shared<per_worker_resource>(id, shared_coordinator());
+  return std::make_shared<per_worker_resource>(id, owner_of_closures());
 }
 
 bool simulation::error_pending() const { return implementation_->running_chief().queue->error_pending; }

@@ -1,5 +1,6 @@
 #include "sensor_job.hpp"
 
+#include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 
@@ -28,25 +29,82 @@ TROUPE_MESSAGE(reading)
 
 using sensor_actor = caf::typed_actor<caf::replies_to<fetch_atom>::with<reading>,
                                       // Never answers.
-                                      caf::replies_to<gather_atom>::with<caf::ok_atom>>;
+                                      caf::replies_to<gather_atom>::with<caf::ok_atom>,
+                                      // Has the workers halve a large tensor, and adds it up.
+                                      caf::replies_to<run_atom>::with<double>,
+                                      // Answers when it has heard of so many losses of worker 0.
+                                      caf::replies_to<event_atom, int>::with<caf::ok_atom>>;
+
+constexpr std::int64_t large = 1 << 20;
 
 struct sensor_state {
   std::vector<caf::typed_response_promise<caf::ok_atom>> open;
+  int losses = 0;
+  std::vector<std::pair<int, caf::typed_response_promise<caf::ok_atom>>> waiting;
+
+  void count_loss() {
+    ++losses;
+    std::erase_if(waiting, [this](auto& each) {
+      if (each.first > losses) return false;
+      each.second.deliver(caf::ok_atom_v);
+      return true;
+    });
+  }
 };
 
-sensor_actor::behavior_type sensor(sensor_actor::stateful_pointer<sensor_state> self, task_id where) {
+using stateful_sensor = sensor_actor::stateful_pointer<sensor_state>;
+
+event_listener::behavior_type loss_listener(event_listener::pointer, stateful_sensor sensor) {
+  const auto counts = caf::actor_cast<caf::weak_actor_ptr>(sensor_actor{sensor});
+  return {[=](event_atom, wire<event>& what) {
+    if (!what.open().ok() || what->kind != event_kind::member_lost || what->task != task_id{"worker", 0}) return;
+    // It lives as long as its member, and so does this.
+    if (counts.lock()) make_notifier(sensor, [sensor] { sensor->state.count_loss(); })();
+  }};
+}
+
+caf::result<double> halve_on_workers(stateful_sensor self, const member& here) {
+  auto promise = self->make_response_promise<caf::typed_response_promise<double>>();
+  auto coordinator = here.coordinator();
+  const auto halves = coordinator.schedule(
+      {.limit = 30s},
+      [](tensor whole) {
+        for (auto& each : whole.mutable_data<float>()) each /= 2;
+        return whole;
+      },
+      tensor::full(shape{large}, 2.0f));
+  halves.then(
+      self,
+      [promise](const tensor& half) mutable {
+        double sum = 0;
+        for (const auto each : half.data<float>()) sum += each;
+        promise.deliver(sum);
+      },
+      [promise](const status& why) mutable { promise.deliver(make_error(why)); });
+  return promise;
+}
+
+sensor_actor::behavior_type sensor(stateful_sensor self, member here) {
+  caf::anon_send(here.events(), listen_atom_v, here.spawn(loss_listener, self));
   return {
-      [where = std::move(where)](fetch_atom) {
+      [where = here.task()](fetch_atom) {
         return reading{where, ::getpid(), -0.0};
       },
       [self](gather_atom) -> caf::result<caf::ok_atom> {
         self->state.open.push_back(self->make_response_promise<caf::typed_response_promise<caf::ok_atom>>());
         return self->state.open.back();
       },
+      [self, here](run_atom) { return halve_on_workers(self, here); },
+      [self](event_atom, int losses) -> caf::result<caf::ok_atom> {
+        if (self->state.losses >= losses) return caf::ok_atom_v;
+        self->state.waiting.emplace_back(losses,
+                                         self->make_response_promise<caf::typed_response_promise<caf::ok_atom>>());
+        return self->state.waiting.back().second;
+      },
   };
 }
 
-void offer_sensor(member& here) { here.offer("sensor", here.spawn(sensor, here.task())); }
+void offer_sensor(member& here) { here.offer("sensor", here.spawn(sensor, here)); }
 
 /// The process that answers, as a closure on another worker sees it.
 std::int64_t process_from_worker(actor_reference<sensor_actor> whom) {
@@ -58,12 +116,15 @@ void tell_of_sensor(cluster& here) {
   const auto losses = std::stoi(here.arguments().back());
   cluster_coordinator coordinator{parameter_server_strategy{here}};
   const auto watched = here.find<sensor_actor>({"worker", 0}, "sensor", 60s);
+  const auto other = here.find<sensor_actor>({"worker", 1}, "sensor", 60s);
   for (int i = 0;; ++i) {
     watched.await_up(60s);
     const auto now = ask(watched, 10s, fetch_atom_v);
     require(now.where == watched.task() && std::signbit(now.degrees), "the reading arrives bit for bit");
     const auto seen = coordinator.schedule<process_from_worker>({.limit = 60s, .worker = 1}, watched).fetch();
     require(seen == now.process, "both see the same process");
+    require(ask(watched, 40s, run_atom_v) == large, "the workers halve what a member gives them");
+    ask(other, 30s, event_atom_v, i);
     say("found in process {}", now.process);
     if (i == losses) break;
     say("open question: {}", to_string(status_of_call([&] { ask(watched, 60s, gather_atom_v); }).code()));

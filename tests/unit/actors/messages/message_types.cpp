@@ -67,6 +67,7 @@ BOOST_AUTO_TEST_CASE(every_element_of_every_message_between_processes_is_known_b
   elements<member_actor>::check(config);
   elements<event_listener>::check(config);
   elements<event_bus_actor>::check(config);
+  elements<closure_desk_actor>::check(config);
   elements<participant_actor>::check(config);
   elements<rendezvous_actor>::check(config);
   elements<value_promise_actor>::check(config);

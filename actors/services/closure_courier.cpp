@@ -1,0 +1,176 @@
+#include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/notifier.hpp>
+#include <troupe/actors/services/closure_courier.hpp>
+
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+std::string describe(const closure& which) { return fmt::format("closure {}", to_string(which.function)); }
+
+/// The desk's answer may come as late as this, so that its own reason is heard.
+constexpr duration answer_grace = std::chrono::seconds{15};
+
+const closure* unfinished_input(const closure& what) {
+  for (const auto& input : what.inputs)
+    if (input.producer && !input.producer->ended()) return input.producer.get();
+  return nullptr;
+}
+
+/// Why it can't run: what one of its inputs has failed with, or that it needs what only the chief's workers have.
+status problem_of_inputs(const closure& what) {
+  for (const auto& input : what.inputs) {
+    if (!input.producer)
+      return {
+          status_code::invalid_argument,
+          fmt::format("{} takes a per-worker value, which only the chief's program can schedule with", describe(what))};
+    if (const auto& ended = input.producer->end_status(); !ended.ok())
+      return ended.wrap(fmt::format("an input of {} failed", describe(what)));
+  }
+  return {};
+}
+
+}  // namespace
+
+closure_courier_state::~closure_courier_state() {
+  if (!queue_) return;
+  const status over{status_code::failed_precondition, "the member has ended that has scheduled it"};
+  queue_->close(over);
+  queue_->drain(arrived_);
+  for (const auto& each : arrived_) each->finish(over);
+  // The desk hears of this end, too.
+  for (const auto& [_, each] : open_) each.what->finish(over);
+}
+
+closure_courier_actor::behavior_type closure_courier_state::make_behavior(std::shared_ptr<submission_queue> queue,
+                                                                          actor_reference<closure_desk_actor> desk) {
+  queue_ = std::move(queue);
+  desk_ = std::move(desk);
+  desk_.watch(
+      self_, [this](const closure_desk_actor&) { send_waiting(); }, [](const status&) {});
+  return {
+      [this](cancel_atom, const closure_ptr& unwanted) {
+        take_submitted();
+        cancel(*unwanted, {status_code::cancelled, "cancelled by the owner of its remote value"});
+      },
+      [](release_atom, resource_id) {},
+      [this](submit_atom) { take_submitted(); },
+  };
+}
+
+void closure_courier_state::take_submitted() {
+  queue_->drain(arrived_);
+  for (auto& each : std::exchange(arrived_, {})) take(std::move(each));
+}
+
+void closure_courier_state::take(closure_ptr scheduled) {
+  const auto* const key = scheduled.get();
+  scheduled->deadline = later(clock_.now(), scheduled->options.limit);
+  auto& made = open_[key];
+  made.what = std::move(scheduled);
+  made.number = ++last_number_;
+  made.deadline = clock_.at(key->deadline, [this, key] { cancel(*key, limit_is_over(*key)); });
+  send_when_ready(made.what);
+}
+
+/// Each input that ends lets it look for the next one.
+void closure_courier_state::send_when_ready(const closure_ptr& what) {
+  if (const auto found = open_.find(what.get()); found == open_.end()) return;
+  const auto* const missing = unfinished_input(*what);
+  if (missing == nullptr) {
+    open_.at(what.get()).ready = true;
+    return send(what);
+  }
+  for (const auto& input : what->inputs)
+    if (input.producer.get() == missing)
+      return input.producer->on_end(make_notifier(self_, [this, what] { send_when_ready(what); }));
+}
+
+/// The desk is there, again perhaps.
+void closure_courier_state::send_waiting() {
+  std::vector<closure_ptr> waiting;
+  for (const auto& [_, each] : open_)
+    if (each.ready && !each.sent) waiting.push_back(each.what);
+  std::sort(waiting.begin(), waiting.end(), [this](const auto& left, const auto& right) {
+    return open_.at(left.get()).number < open_.at(right.get()).number;
+  });
+  for (const auto& each : waiting) send(each);
+}
+
+void closure_courier_state::send(const closure_ptr& what) {
+  if (auto problem = problem_of_inputs(*what); !problem.ok()) return end(*what, std::move(problem));
+  if (!desk_.is_up()) return;
+  const auto left = std::max(what->deadline - clock_.now(), duration{1});
+  auto& one = open_.at(what.get());
+  try {
+    auto message = submission_of(*what, left);
+    one.sent = true;
+    desk_.request(self_, left + answer_grace, submit_atom_v, one.number, std::move(message))
+        .then(
+            [this, what, left](wire<value>& answer) {
+              when_local(self_, answer, left + answer_grace, [this, what](wire<value>& whole, const status& problem) {
+                problem.ok() ? end(*what, {}, whole.take()) : end(*what, problem);
+              });
+            },
+            [this, what](const status& why) {
+              end(*what, why.code() == status_code::unavailable
+                             ? why.wrap(fmt::format("{} may have run or not", describe(*what)))
+                             : why);
+            });
+  } catch (...) {
+    end(*what, status_of(std::current_exception()).wrap(describe(*what) + " could not be sent to the chief"));
+  }
+}
+
+/// @throws what its encoding throws
+wire<closure_submission> closure_courier_state::submission_of(const closure& what, duration left) const {
+  closure_submission made{.function = what.function,
+                          .arguments = what.arguments,
+                          .inputs = {},
+                          .limit_ns = left.count(),
+                          .priority = what.options.priority,
+                          .worker = what.options.worker};
+  for (const auto& input : what.inputs) made.inputs.push_back(input.producer->result());
+  wire<closure_submission> message{std::move(made)};
+  // What can't be encoded would be lost on its way.
+  if (const auto desk = desk_.handle(); !desk || desk.node() != self_->node()) message.seal();
+  return message;
+}
+
+status closure_courier_state::limit_is_over(const closure& late) const {
+  const auto text =
+      fmt::format("{} did not end within its limit of {} ms", describe(late), in_milliseconds(late.options.limit));
+  const auto& one = open_.at(&late);
+  if (!one.ready || one.sent) return {status_code::deadline_exceeded, text};
+  return desk_.why().wrap(status_code::deadline_exceeded, text + ": the chief is out of reach");
+}
+
+void closure_courier_state::cancel(const closure& what, const status& why) {
+  const auto found = open_.find(&what);
+  if (found == open_.end()) return;
+  if (found->second.sent)
+    if (const auto desk = desk_.handle()) self_->send(desk, cancel_atom_v, found->second.number);
+  end(what, why);
+}
+
+void closure_courier_state::end(const closure& what, status ended, value result) {
+  auto found = open_.extract(&what);
+  if (found.empty()) return;
+  clock_.cancel(found.mapped().deadline);
+  found.mapped().what->finish(std::move(ended), std::move(result));
+  queue_->release(1);
+}
+
+closure_courier_actor::behavior_type closure_courier(closure_courier_state::pointer self,
+                                                     std::shared_ptr<submission_queue> queue,
+                                                     actor_reference<closure_desk_actor> desk) {
+  return self->state.make_behavior(std::move(queue), std::move(desk));
+}
+
+}  // namespace troupe

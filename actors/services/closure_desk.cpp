@@ -1,0 +1,126 @@
+#include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/notifier.hpp>
+#include <troupe/actors/services/closure_desk.hpp>
+
+#include <caf/actor_cast.hpp>
+#include <fmt/format.h>
+
+namespace troupe {
+
+namespace {
+
+/// How long the tensors of a submission may be under way.
+constexpr duration arrival_limit = std::chrono::minutes{10};
+
+std::shared_ptr<closure> make_closure(closure_submission what) {
+  const schedule_options options{.limit = duration{what.limit_ns},
+                                 .priority = what.priority,
+                                 .worker = what.worker,
+                                 .queue_limit = duration::zero()};
+  options.check();
+  std::vector<closure_input> inputs;
+  inputs.reserve(what.inputs.size());
+  for (auto& each : what.inputs) {
+    inputs.push_back({.producer = std::make_shared<closure>(function_id{}, value{}, std::vector<closure_input>{},
+                                                            schedule_options{})});
+    inputs.back().producer->finish({}, std::move(each));
+  }
+  auto made =
+      std::make_shared<closure>(std::move(what.function), std::move(what.arguments), std::move(inputs), options);
+  made->raises_errors = false;
+  return made;
+}
+
+}  // namespace
+
+closure_desk_state::~closure_desk_state() {
+  const status over{status_code::failed_precondition, "the cluster has ended"};
+  for (auto& [_, each] : open_) each.promise.deliver(make_error(over));
+}
+
+closure_desk_actor::behavior_type closure_desk_state::make_behavior(std::shared_ptr<submission_queue> queue,
+                                                                    coordinator_actor coordinator) {
+  queue_ = std::move(queue);
+  coordinator_ = std::move(coordinator);
+  self_->set_down_handler([this](const caf::down_msg& down) {
+    lose(down.source, {status_code::cancelled, "the member that has scheduled it is lost"});
+  });
+  return {
+      [this](submit_atom, std::uint64_t number, wire<closure_submission>& message) { return take(number, message); },
+      [this](cancel_atom, std::uint64_t number) {
+        if (self_->current_sender() != nullptr)
+          give_up({self_->current_sender()->address(), number},
+                  {status_code::cancelled, "cancelled by the owner of its remote value"});
+      },
+  };
+}
+
+caf::result<wire<value>> closure_desk_state::take(std::uint64_t number, wire<closure_submission>& message) {
+  const key from{caf::actor_cast<caf::actor_addr>(self_->current_sender()), number};
+  auto promise = self_->make_response_promise<value_promise>();
+  if (!open_.emplace(from, submission{promise, nullptr}).second)
+    return make_error(status{status_code::invalid_argument, fmt::format("closure {} was submitted before", number)});
+  if (owners_.insert(from.first).second) self_->monitor(from.first);
+  when_local(self_, message, arrival_limit, [this, from](wire<closure_submission>& whole, const status& problem) {
+    // Given up meanwhile?
+    if (!open_.contains(from)) return;
+    try {
+      if (!problem.ok()) throw_status(problem);
+      schedule(from, whole.take());
+    } catch (...) {
+      give_up(from, status_of(std::current_exception()));
+    }
+  });
+  return promise;
+}
+
+/// @throws what is wrong with it; resource_exhausted_error for a full queue.
+void closure_desk_state::schedule(const key& from, closure_submission what) {
+  auto scheduled = make_closure(std::move(what));
+  if (queue_->push(scheduled)) self_->send(coordinator_, submit_atom_v);
+  open_.at(from).scheduled = scheduled;
+  scheduled->on_end(make_notifier(self_, [this, from] { answer(from); }));
+}
+
+void closure_desk_state::answer(const key& from) {
+  auto found = open_.extract(from);
+  if (found.empty()) return;
+  auto& [promise, scheduled] = found.mapped();
+  if (!scheduled->end_status().ok()) {
+    promise.deliver(make_error(scheduled->end_status()));
+    return;
+  }
+  try {
+    wire<value> result{scheduled->result()};
+    // What can't be encoded would be lost on its way.
+    if (from.first.node() != self_->node()) result.seal();
+    promise.deliver(std::move(result));
+  } catch (...) {
+    promise.deliver(make_error(status_of(std::current_exception())
+                                   .wrap("the result of " + to_string(scheduled->function) + " can't be sent")));
+  }
+}
+
+void closure_desk_state::give_up(const key& from, const status& why) {
+  auto found = open_.extract(from);
+  if (found.empty()) return;
+  auto& [promise, scheduled] = found.mapped();
+  if (scheduled) self_->send(coordinator_, cancel_atom_v, scheduled);
+  promise.deliver(make_error(why));
+}
+
+void closure_desk_state::lose(const caf::actor_addr& owner, const status& why) {
+  owners_.erase(owner);
+  for (auto each = open_.lower_bound({owner, 0}); each != open_.end() && each->first.first == owner;) {
+    const auto from = each->first;
+    ++each;
+    give_up(from, why);
+  }
+}
+
+closure_desk_actor::behavior_type closure_desk(closure_desk_state::pointer self,
+                                               std::shared_ptr<submission_queue> queue, coordinator_actor coordinator) {
+  return self->state.make_behavior(std::move(queue), std::move(coordinator));
+}
+
+}  // namespace troupe
