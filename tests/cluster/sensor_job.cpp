@@ -1,6 +1,5 @@
 #include "sensor_job.hpp"
 
-#include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 
@@ -27,13 +26,14 @@ struct reading {
 };
 TROUPE_MESSAGE(reading)
 
-using sensor_actor = caf::typed_actor<caf::replies_to<fetch_atom>::with<reading>,
-                                      // Never answers.
-                                      caf::replies_to<gather_atom>::with<caf::ok_atom>,
-                                      // Has the workers halve a large tensor, and adds it up.
-                                      caf::replies_to<run_atom>::with<double>,
-                                      // Answers when it has heard of so many losses of worker 0.
-                                      caf::replies_to<event_atom, int>::with<caf::ok_atom>>;
+using sensor_actor =
+    caf::typed_actor<caf::replies_to<fetch_atom>::with<reading>,
+                     // Never answers.
+                     caf::replies_to<gather_atom>::with<caf::ok_atom>,
+                     // Has the workers halve a large tensor, and adds it up.
+                     caf::replies_to<run_atom>::with<double>,
+                     // Answers when it has heard of so many losses of worker 0.
+                     caf::replies_to<event_atom, int>::with<caf::ok_atom>, caf::reacts_to<event_atom, wire<event>>>;
 
 constexpr std::int64_t large = 1 << 20;
 
@@ -54,22 +54,13 @@ struct sensor_state {
 
 using stateful_sensor = sensor_actor::stateful_pointer<sensor_state>;
 
-event_listener::behavior_type loss_listener(event_listener::pointer, stateful_sensor sensor) {
-  const auto counts = caf::actor_cast<caf::weak_actor_ptr>(sensor_actor{sensor});
-  return {[=](event_atom, wire<event>& what) {
-    if (!what.open().ok() || what->kind != event_kind::member_lost || what->task != task_id{"worker", 0}) return;
-    // It lives as long as its member, and so does this.
-    if (counts.lock()) make_notifier(sensor, [sensor] { sensor->state.count_loss(); })();
-  }};
-}
-
 caf::result<double> halve_on_workers(stateful_sensor self, const member& here) {
   auto promise = self->make_response_promise<caf::typed_response_promise<double>>();
   auto coordinator = here.coordinator();
   const auto halves = coordinator.schedule(
       {.limit = 30s},
       [](tensor whole) {
-        for (auto& each : whole.mutable_data<float>()) each /= 2;
+        for (auto& each : whole.mutable_values<float>()) each /= 2;
         return whole;
       },
       tensor::full(shape{large}, 2.0f));
@@ -77,7 +68,7 @@ caf::result<double> halve_on_workers(stateful_sensor self, const member& here) {
       self,
       [promise](const tensor& half) mutable {
         double sum = 0;
-        for (const auto each : half.data<float>()) sum += each;
+        for (const auto each : half.values<float>()) sum += each;
         promise.deliver(sum);
       },
       [promise](const status& why) mutable { promise.deliver(make_error(why)); });
@@ -85,7 +76,7 @@ caf::result<double> halve_on_workers(stateful_sensor self, const member& here) {
 }
 
 sensor_actor::behavior_type sensor(stateful_sensor self, member here) {
-  caf::anon_send(here.events(), listen_atom_v, here.spawn(loss_listener, self));
+  caf::anon_send(here.events(), listen_atom_v, event_listener{self});
   return {
       [where = here.task()](fetch_atom) {
         return reading{where, ::getpid(), -0.0};
@@ -100,6 +91,10 @@ sensor_actor::behavior_type sensor(stateful_sensor self, member here) {
         self->state.waiting.emplace_back(losses,
                                          self->make_response_promise<caf::typed_response_promise<caf::ok_atom>>());
         return self->state.waiting.back().second;
+      },
+      [self](event_atom, wire<event>& what) {
+        if (what.open().ok() && what->kind == event_kind::member_lost && what->task == task_id{"worker", 0})
+          self->state.count_loss();
       },
   };
 }
