@@ -1,6 +1,7 @@
 // Everything that an application needs, in one include.
 #pragma once
 
+#include <troupe/actors/fibers/mutex.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/device/kernels/elementwise.hpp>

@@ -1,5 +1,6 @@
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/fiber.hpp>
 
 #include <caf/default_attachable.hpp>
 #include <caf/exit_reason.hpp>
@@ -74,6 +75,7 @@ answer_taker::receiver& answer_taker::actor() const { return *static_cast<receiv
 caf::message_id answer_taker::begin() { return actor().begin(); }
 
 caf::message answer_taker::wait_until(time_point deadline, duration limit, std::string_view what) {
+  const awaiting scope{"the answer to", what};
   if (!actor().wait_until(deadline))
     throw deadline_exceeded_error{fmt::format("{}: no answer within {} ms", what, in_milliseconds(limit))};
   return actor().take();

@@ -79,6 +79,7 @@ bool completion::wait_until(time_point deadline) {
 }
 
 void completion::wait_until(time_point deadline, std::string_view what) {
+  const awaiting scope{what};
   if (!wait_until(deadline))
     throw deadline_exceeded_error{fmt::format("the deadline passed while waiting for {}", what)};
 }

@@ -7,6 +7,7 @@
 #include <boost/context/fiber.hpp>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cassert>
 #include <cstring>
 
@@ -135,7 +136,7 @@ class fiber {
     if (first) return;
     const auto point = wait_point::make();
     make_notifier(host_.clock_.self(), [point] { point->complete(); })();
-    point->wait_until(never, "the actor to hear its messages");
+    point->wait_until(never);
   }
 
   static constexpr auto hearing_interval = std::chrono::milliseconds{1};
@@ -148,6 +149,11 @@ class fiber {
   std::function<void()> work_;
   std::uint64_t key_ = 0;
   const char* name_ = nullptr;
+  /// See `runner`; 0: nobody has asked.
+  std::uint64_t number_ = 0;
+  /// The outermost; null: none.
+  const awaiting* awaits_ = nullptr;
+  time_point parked_at_{};
   bool cancelled_ = false;
   status why_cancelled_;
   std::shared_ptr<wait_point> waiting_;
@@ -170,7 +176,35 @@ namespace {
 // thread-local must be computed anew at each use: never inlined.
 [[gnu::noinline]] fiber* running_fiber() { return fiber::running; }
 
+/// Of fibers and threads.
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(2, std::memory_order_relaxed) + 2;
+}
+
+/// See `runner`; 0: nobody has asked.
+thread_local std::uint64_t number_of_thread = 0;
+
 }  // namespace
+
+// --- what fibers wait for -------------------------------------------------------------------------------------------
+
+awaiting::awaiting(std::string_view what, std::string_view which)
+    : what_(what), which_(which), owner_(running_fiber()) {
+  if (owner_ == nullptr) return;
+  if (owner_->awaits_ != nullptr)
+    owner_ = nullptr;
+  else
+    owner_->awaits_ = this;
+}
+
+awaiting::~awaiting() {
+  if (owner_ != nullptr) owner_->awaits_ = nullptr;
+}
+
+std::string awaiting::describe(time_point) const {
+  return which_.empty() ? std::string{what_} : fmt::format("{} \"{}\"", what_, which_);
+}
 
 // --- wait_point ---------------------------------------------------------------------------------------------------
 
@@ -193,6 +227,7 @@ void wait_point::complete() {
 }
 
 void wait_point::wait_until(time_point deadline, std::string_view what) {
+  const awaiting scope{what};
   if (!wait_until(deadline))
     throw deadline_exceeded_error{fmt::format("the deadline passed while waiting for {}", what)};
 }
@@ -213,6 +248,7 @@ bool wait_point::wait_until(time_point deadline) {
         host.ready_.push_back(self->waiting_);
       });
     parked_ = true;
+    self->parked_at_ = host.clock_.now();
     self->waiting_ = shared_from_this();
     self->leave();
     self->waiting_.reset();
@@ -260,6 +296,8 @@ void fiber_host::run(std::uint64_t key, std::function<void()> work) {
   auto& started = *taken;
   started.key_ = key;
   started.name_ = nullptr;
+  started.number_ = 0;
+  started.awaits_ = nullptr;
   started.cancelled_ = false;
   started.hears_at_ = {};
   started.work_ = std::move(work);
@@ -309,10 +347,23 @@ void fiber_host::cancel(std::uint64_t key, const status& why) {
 
 void fiber_host::cancel_all(const status& why) {
   const turn scope{*this};
+  for (const auto key : keys()) cancel(key, why);
+}
+
+std::vector<std::uint64_t> fiber_host::keys() const {
   std::vector<std::uint64_t> keys;
   keys.reserve(active_.size());
   for (const auto& [key, _] : active_) keys.push_back(key);
-  for (const auto key : keys) cancel(key, why);
+  return keys;
+}
+
+std::optional<fiber_activity> fiber_host::activity(std::uint64_t key) const {
+  const auto found = active_.find(key);
+  if (found == active_.end()) return std::nullopt;
+  const auto& which = *found->second;
+  if (!which.waiting_ || which.awaits_ == nullptr) return fiber_activity{};
+  const auto now = clock_.now();
+  return fiber_activity{.awaited = which.awaits_->describe(now), .time = now - which.parked_at_};
 }
 
 fiber_host* fiber_host::current() {
@@ -327,6 +378,14 @@ fiber_environment* fiber_host::current_environment() {
 
 void fiber_host::name_running(const char* function) {
   if (auto* const running = running_fiber()) running->name_ = function;
+}
+
+// Never inlined, as `running_fiber`: one call costs less than two.
+[[gnu::noinline]] runner fiber_host::current_runner() {
+  auto* const running = fiber::running;
+  auto& number = running != nullptr ? running->number_ : number_of_thread;
+  if (number == 0) number = next_number();
+  return {number, running != nullptr ? running->name_ : nullptr};
 }
 
 running_fiber_report describe_running_fiber() noexcept {

@@ -40,6 +40,9 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -79,6 +82,43 @@ class wait_point : public std::enable_shared_from_this<wait_point> {
   wake_reason reason_ = wake_reason::completed;
   bool done_ = false;
   bool parked_ = false;
+};
+
+/// For what the running fiber waits while this lives: who asks its host meanwhile is told (`fiber_host::activity`). Of
+/// nested ones the outermost counts, which is nearest to the user's code. Makes no text before somebody asks. Outside
+/// of fibers it does nothing.
+class awaiting {
+ public:
+  /// "a read of variable" and "v1"; both outlive this object.
+  explicit awaiting(std::string_view what, std::string_view which = {});
+  virtual ~awaiting();
+  awaiting(const awaiting&) = delete;
+
+ private:
+  friend class fiber_host;
+  /// In the host's actor, while the fiber is parked.
+  virtual std::string describe(time_point now) const;
+
+  std::string_view what_;
+  std::string_view which_;
+  /// Null: another one counts, or nobody would ask.
+  class fiber* owner_;
+};
+
+/// What a fiber does, as its host's actor sees it between two messages.
+struct fiber_activity {
+  /// For what it waits; empty: it computes, and lets its actor hear messages.
+  std::string awaited;
+  /// For so long.
+  duration time{};
+};
+
+/// Who runs here: a fiber, whatever thread it is on; outside of fibers the thread.
+struct runner {
+  /// Even and not 0. No other fiber or thread of the process ever has it.
+  std::uint64_t number;
+  /// What `fiber_host::name_running` said, or null.
+  const char* function;
 };
 
 /// What code inside a fiber may find of the actor around it; the actor's state derives from it.
@@ -129,6 +169,10 @@ class fiber_host {
   /// Fibers that have started and not ended.
   std::size_t active() const { return active_.size(); }
   bool runs(std::uint64_t key) const { return active_.contains(key); }
+  /// What the fiber does; nothing if there is none.
+  std::optional<fiber_activity> activity(std::uint64_t key) const;
+  /// The keys of all fibers that have started and not ended.
+  std::vector<std::uint64_t> keys() const;
   timers& clock() { return clock_; }
 
   /// The host of the fiber that runs on this thread, or nullptr outside of fibers.
@@ -137,6 +181,8 @@ class fiber_host {
   static fiber_environment* current_environment();
   /// Names what the running fiber does from now on, for a report of its crash; `function` outlives the fiber.
   static void name_running(const char* function);
+  /// Who calls. Cheap: locks ask each time.
+  static runner current_runner();
   /// True while the running fiber has been cancelled: long computations may look and leave early.
   static bool cancelled();
   /// Throws `cancelled_error` if the running fiber has been cancelled; does nothing outside of fibers. Once in a while
