@@ -1,6 +1,7 @@
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
+#include <troupe/runtime/closures/outstanding.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 
 #include <caf/send.hpp>
@@ -52,8 +53,18 @@ std::shared_ptr<closure> cluster_coordinator::enqueue(detail::packed_closure pac
 void cluster_coordinator::join(duration limit) {
   auto& cluster = get_cluster();
   check_outside(cluster, "join()");
-  ask(
-      cluster.system(), cluster.coordinator(), limit, "waiting for all closures", [](caf::ok_atom) {}, drained_atom_v);
+  const auto ends = later(current_time(), limit);
+  try {
+    ask(
+        cluster.system(), cluster.coordinator(), limit, "waiting for all closures", [](caf::ok_atom) {},
+        drained_atom_v);
+  } catch (const deadline_exceeded_error&) {
+    // Of a closure.
+    if (current_time() < ends) throw;
+    throw deadline_exceeded_error{fmt::format("waiting for all closures took longer than its limit of {} ms: {}",
+                                              in_milliseconds(limit),
+                                              describe_outstanding(cluster.shared_coordinator(), nullptr, limit))};
+  }
 }
 
 bool cluster_coordinator::done() {

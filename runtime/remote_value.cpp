@@ -1,5 +1,6 @@
 #include <troupe/actors/closures/weak_coordinator.hpp>
 #include <troupe/actors/values/wire.hpp>
+#include <troupe/runtime/closures/outstanding.hpp>
 #include <troupe/runtime/remote_value.hpp>
 
 #include <caf/send.hpp>
@@ -28,8 +29,9 @@ value_promise_actor remote_value_base::handle() const {
 const value& remote_value_base::await(duration limit) const {
   const auto& scheduled = checked();
   if (!scheduled.wait_for(limit))
-    throw deadline_exceeded_error{fmt::format("the remote value of {} was not ready within {} ms",
-                                              to_string(scheduled.function), in_milliseconds(limit))};
+    throw deadline_exceeded_error{fmt::format("the remote value of {} was not ready within {} ms: {}",
+                                              to_string(scheduled.function), in_milliseconds(limit),
+                                              describe_outstanding(coordinator_, closure_, limit))};
   if (!scheduled.end_status().ok()) throw_status(scheduled.end_status());
   return scheduled.result();
 }

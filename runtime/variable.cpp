@@ -196,7 +196,28 @@ std::vector<tensor> perform_together(const client_ptr& client, std::vector<plann
   return results;
 }
 
+namespace {
+
+/// For those who ask for what a fiber waits.
+std::string_view name_of(operation_kind kind) {
+  switch (kind) {
+    case operation_kind::read:
+    case operation_kind::gather_rows:
+      return "a read of variable";
+    case operation_kind::apply_gradient:
+      return "an update by a gradient of variable";
+    case operation_kind::call:
+      return "a function that changes variable";
+    default:
+      return "an operation on variable";
+  }
+}
+
+}  // namespace
+
 tensor tensor_variable::perform(planned_operation plan) const {
+  const auto kind = plan.requests.empty() ? operation_kind::describe : plan.requests.front().operation.kind;
+  const awaiting scope{name_of(kind), name()};
   auto outcomes = troupe::perform(client_, std::move(plan.requests), limit_);
   throw_first_problem(outcomes);
   return plan.combine(outcomes);

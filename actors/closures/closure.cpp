@@ -23,17 +23,20 @@ std::mutex& lock_of(const closure* which) {
 spin_wait for_results;
 
 /// As long as a closure waits for another one.
-class waiting_closure {
+class waiting_closure final : public awaiting {
  public:
-  waiting_closure() : here_(closure_environment::current()) {
+  explicit waiting_closure(const function_id& other)
+      : awaiting("another closure"), other_(other), here_(closure_environment::current()) {
     if (here_ != nullptr) here_->begin_wait_for_closure();
   }
   ~waiting_closure() {
     if (here_ != nullptr) here_->end_wait_for_closure();
   }
-  waiting_closure(const waiting_closure&) = delete;
 
  private:
+  std::string describe(time_point) const override { return fmt::format("the value of {}", to_string(other_)); }
+
+  const function_id& other_;
   closure_environment* here_;
 };
 
@@ -61,7 +64,7 @@ bool closure::wait_for(duration limit) const {
   if (fiber_host::current() == nullptr && for_results.until(until, [this] { return ended(); })) return true;
   const auto end = waited_for();
   if (!end) return true;
-  const waiting_closure scope;
+  const waiting_closure scope{function};
   return end->wait_until(until);
 }
 

@@ -14,6 +14,9 @@ namespace {
 
 std::string describe(const closure& which) { return fmt::format("closure {}", to_string(which.function)); }
 
+/// The longest that workers may take to say what their closures do.
+constexpr duration inquiry_limit_max = std::chrono::seconds{10};
+
 const status stopped{status_code::cancelled, "the coordinator has stopped"};
 
 status limit_is_over(const closure& late) {
@@ -59,6 +62,7 @@ coordinator_state::~coordinator_state() {
   for (auto& join : joins_) join.promise.deliver(make_error(stopped));
   for (auto& promise : idle_questions_) promise.deliver(make_error(stopped));
   for (auto& promise : raises_) promise.deliver(make_error(stopped));
+  end_inquiries(stopped);
 }
 
 coordinator_state::turn::~turn() noexcept(false) {
@@ -172,6 +176,11 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
       [this](idle_atom) {
         const turn scope{*this};
         return idle();
+      },
+      [this](activity_atom, const closure_ptr& only, std::int64_t limit_ns) {
+        const turn scope{*this};
+        take_submitted();
+        return tell_activity(only, std::clamp<duration>(duration{limit_ns}, duration{1}, inquiry_limit_max));
       },
       [this](errors_atom) { return wire<std::vector<status>>{last_errors_}; },
   };

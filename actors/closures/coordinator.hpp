@@ -72,6 +72,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -194,6 +195,18 @@ class coordinator_state {
   void expect_end(const std::vector<closure_id>& cancelled);
   void check_cancellations();
 
+  // --- what closures do (coordinator_activity.cpp) ---
+  struct inquiry;
+  caf::result<std::string> tell_activity(const closure_ptr& only, duration limit);
+  void tell_activity_of(const std::shared_ptr<inquiry>& asked, const closure& only, duration limit);
+  std::vector<worker_entry*> quietest_workers() const;
+  void ask_activity(const std::shared_ptr<inquiry>& asked, worker_entry& worker, closure_id only, duration limit);
+  void take_activities(inquiry& asked, const worker_entry& worker, const std::vector<closure_activity>& told);
+  void tell_silence(inquiry& asked, const worker_entry& worker, closure_id only);
+  void tell_waiting(inquiry& asked);
+  void answer_inquiry(const std::shared_ptr<inquiry>& asked);
+  void end_inquiries(const status& why);
+
   // --- sending closures out (coordinator_dispatch.cpp) ---
   void touch(worker_entry& worker);
   void send_out();
@@ -277,6 +290,7 @@ class coordinator_state {
   /// Workers that may be sent something at the turn's end, beside what the common queue holds.
   std::deque<worker_entry*> touched_;
 
+  std::vector<std::shared_ptr<inquiry>> inquiries_;
   std::vector<waiting_join> joins_;
   std::vector<idle_promise> idle_questions_;
   /// Those of both that are answered with the error.

@@ -77,6 +77,10 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
         variables_->take_view(*view);
         if (client_) self_->send(*client_, view_atom_v, view);
       },
+      [this](activity_atom, session_id session, closure_id only) {
+        return wire<std::vector<closure_activity>>{in_session(session) ? tell_activities(only)
+                                                                       : std::vector<closure_activity>{}};
+      },
   };
 }
 
@@ -249,6 +253,28 @@ void worker_state::finish_resource(resource_id id, status ended, value content) 
   resource.problem = std::move(ended);
   resource.content = std::move(content);
   for (const auto& waiting : std::exchange(resource.waiting, {})) waiting->complete();
+}
+
+// --- what closures do -----------------------------------------------------------------------------------------------
+
+std::vector<closure_activity> worker_state::tell_activities(closure_id only) const {
+  std::vector<closure_activity> told;
+  for (const auto key : fibers_->keys())
+    if ((key & resource_fiber) == 0 && (only == 0 || key == only)) told.push_back(activity_of(key));
+  std::sort(told.begin(), told.end(), [](const auto& a, const auto& b) {
+    return std::pair{a.time_ns, b.id} > std::pair{b.time_ns, a.id};
+  });
+  for (const auto& order : queued_)
+    if (order.builds == 0 && (only == 0 || order.id == only)) told.push_back({.id = order.id, .awaited = {}});
+  constexpr std::size_t told_max = 64;
+  if (told.size() > told_max) told.resize(told_max);
+  return told;
+}
+
+/// Of one that has begun.
+closure_activity worker_state::activity_of(closure_id id) const {
+  auto activity = fibers_->activity(id).value_or(fiber_activity{});
+  return {.id = id, .begun = true, .awaited = std::move(activity.awaited), .time_ns = activity.time.count()};
 }
 
 // --- outcomes -------------------------------------------------------------------------------------------------------

@@ -77,6 +77,8 @@ class worker_state : public closure_environment {
   void start(closure_order order);
   value execute(const closure_order& order);
   value dependency_value(const dependency& from);
+  std::vector<closure_activity> tell_activities(closure_id only) const;
+  closure_activity activity_of(closure_id id) const;
   void finish_resource(resource_id id, status ended, value content);
   void report(closure_id id, status ended, value result);
   void send_outcomes();

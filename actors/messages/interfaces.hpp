@@ -89,6 +89,7 @@ CAF_ADD_ATOM(troupe_atoms, troupe, offer_atom, "offer")
 CAF_ADD_ATOM(troupe_atoms, troupe, follow_atom, "follow")
 CAF_ADD_ATOM(troupe_atoms, troupe, presence_atom, "presence")
 CAF_ADD_ATOM(troupe_atoms, troupe, leave_atom, "leave")
+CAF_ADD_ATOM(troupe_atoms, troupe, activity_atom, "activity")
 CAF_END_TYPE_ID_BLOCK(troupe_atoms)
 
 namespace troupe {
@@ -102,7 +103,9 @@ using worker_actor = caf::typed_actor<
     caf::replies_to<admit_atom, outcome_sink, wire<session_terms>>::with<caf::ok_atom>,
     // This session, or any (0), is over.
     caf::reacts_to<dismiss_atom, session_id>, caf::reacts_to<run_atom, session_id, wire<run_orders>>,
-    caf::reacts_to<cancel_atom, session_id, wire<cancel_orders>>, caf::reacts_to<view_atom, wire<cluster_view>>>;
+    caf::reacts_to<cancel_atom, session_id, wire<cancel_orders>>, caf::reacts_to<view_atom, wire<cluster_view>>,
+    // What this closure does; 0: what its closures do, those first that wait for the longest, and not all of many.
+    caf::replies_to<activity_atom, session_id, closure_id>::with<wire<std::vector<closure_activity>>>>;
 
 /// One shard of a variable; see parameter_server.hpp.
 using shard_actor = caf::typed_actor<
@@ -200,7 +203,10 @@ using coordinator_actor = detail::extend<
     // The same at once: is everything finished?
     caf::replies_to<idle_atom>::with<bool>,
     // All errors of the last generation that was cancelled.
-    caf::replies_to<errors_atom>::with<wire<std::vector<status>>>>;
+    caf::replies_to<errors_atom>::with<wire<std::vector<status>>>,
+    // Says of this closure, or of all (null), why it has not ended: where it is and for what it waits. Workers have so
+    // many nanoseconds to tell.
+    caf::replies_to<activity_atom, std::shared_ptr<closure>, std::int64_t>::with<std::string>>;
 
 /// Whoever answers pings.
 using pingable_actor = caf::typed_actor<caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>>;

@@ -77,6 +77,16 @@ struct run_outcomes {
   std::uint32_t waiting = 0;
 };
 
+/// What a closure that a worker has begun, or holds, does now.
+struct closure_activity {
+  closure_id id = 0;
+  /// Otherwise it waits for its turn.
+  bool begun = false;
+  /// For what it waits; empty: it computes.
+  std::string awaited;
+  std::int64_t time_ns = 0;
+};
+
 /// What a coordinator tells a worker at its admission.
 struct session_terms {
   session_id session = 0;

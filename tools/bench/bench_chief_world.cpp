@@ -37,7 +37,8 @@ worker_actor::behavior_type counting_worker(worker_actor::pointer, byte_count by
           [bytes](dismiss_atom, session_id) { *bytes += sizeof(session_id); },
           [bytes](run_atom, session_id, wire<run_orders>& message) { count_content(bytes, message); },
           [bytes](cancel_atom, session_id, wire<cancel_orders>& message) { count_content(bytes, message); },
-          [bytes](view_atom, wire<cluster_view>& news) { count_content(bytes, news); }};
+          [bytes](view_atom, wire<cluster_view>& news) { count_content(bytes, news); },
+          [](activity_atom, session_id, closure_id) { return wire<std::vector<closure_activity>>{}; }};
 }
 
 member_actor::behavior_type counting_door(member_actor::pointer, identity who, worker_actor worker, byte_count bytes) {

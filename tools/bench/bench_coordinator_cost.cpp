@@ -34,6 +34,7 @@ worker_actor::behavior_type stand_in(worker_actor::stateful_pointer<stand_in_sta
       },
       [](cancel_atom, session_id, wire<cancel_orders>&) {},
       [](view_atom, wire<cluster_view>&) {},
+      [](activity_atom, session_id, closure_id) { return wire<std::vector<closure_activity>>{}; },
   };
 }
 

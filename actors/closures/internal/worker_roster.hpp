@@ -57,6 +57,7 @@ struct worker_entry {
   /// Closures that take a place on it.
   std::uint32_t busy() const { return in_flight - std::min(waiting, in_flight); }
 
+  /// When it got closures, or ended some, the last time.
   time_point busy_since{};
   double service_ns = 0;
 };

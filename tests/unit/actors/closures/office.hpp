@@ -28,6 +28,8 @@ struct heard_by_worker {
   /// Per-worker values that it was to build, in each session.
   std::vector<std::pair<session_id, resource_id>> builds;
   std::vector<closure_id> cancelled;
+  /// What it says of its closures.
+  std::vector<closure_activity> activities;
   /// Its thread is in a closure: it hears nothing.
   bool busy = false;
   /// What its process was told when it was asked to end.
@@ -53,7 +55,11 @@ inline worker_actor::behavior_type stand_in(worker_actor::pointer self, std::sha
             const auto& closures = message->closures;
             heard->cancelled.insert(heard->cancelled.end(), closures.begin(), closures.end());
           },
-          [](view_atom, wire<cluster_view>&) {}};
+          [](view_atom, wire<cluster_view>&) {},
+          [self, heard](activity_atom, session_id, closure_id) -> caf::result<wire<std::vector<closure_activity>>> {
+            if (!heard->busy) return wire<std::vector<closure_activity>>{heard->activities};
+            return self->make_response_promise<caf::typed_response_promise<wire<std::vector<closure_activity>>>>();
+          }};
 }
 
 inline member_actor::behavior_type stand_in_door(member_actor::pointer, std::shared_ptr<heard_by_worker> heard) {
