@@ -68,9 +68,9 @@ class remote_value : public remote_value_base {
   using remote_value_base::remote_value_base;
 
   /// Waits for the result and returns a copy.
-  /// @throws cancelled_error if the closure (or the fiber that waits) was cancelled, the closure's own error if it
-  /// failed, and
-  ///         deadline_exceeded_error if `limit` passes first (the closure goes on).
+  /// @throws cancelled_error if the closure (or the fiber that waits) was cancelled, what the closure threw (exceptions
+  /// of the application's own arrive as themselves when they are registered: actors/values/exception.hpp), and
+  /// deadline_exceeded_error if `limit` passes first (the closure goes on).
   T fetch() const { return fetch(longest_wait()); }
   T fetch(duration limit) const {
     const auto& result = await(limit);
@@ -91,8 +91,8 @@ class remote_value : public remote_value_base {
     when_ended(self, [result = *this, on_value = std::move(on_value), on_error = std::move(on_error)]() mutable {
       try {
         result.get();
-      } catch (const error& failed) {
-        return on_error(failed.get_status());
+      } catch (...) {
+        return on_error(status_of(std::current_exception()));
       }
       if constexpr (std::is_void_v<T>)
         on_value();

@@ -1,5 +1,6 @@
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/fibers/crash_report.hpp>
+#include <troupe/device/base/exception_types.hpp>
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
 #include <troupe/runtime/cluster/event_log.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
@@ -30,6 +31,19 @@ struct process {
   stop_request& stop;
 };
 
+/// What the exception that is being handled says; of one that came from elsewhere, where it was thrown, too.
+std::string text_of_exception() {
+  try {
+    throw;
+  } catch (const thrown_elsewhere& failed) {
+    return failed.get_status().render();
+  } catch (const std::exception& failed) {
+    return failed.what();
+  } catch (...) {
+    return "it threw something that is no std::exception: " + status_of(std::current_exception()).message();
+  }
+}
+
 /// Calls what the application wrote, in this thread, which a signal interrupts. Nothing: it threw, and the log says
 /// what.
 template <class Body>
@@ -37,11 +51,9 @@ std::optional<int> run_body(stop_request& stop, const Body& body) {
   const stop_request::interrupted scope{stop};
   try {
     return body();
-  } catch (const std::exception& failed) {
-    // What it was interrupted with is no news.
-    if (!stop.why()) log_error(fmt::format("the program failed: {}", failed.what()));
   } catch (...) {
-    log_error("the program failed: it threw something that is no std::exception");
+    // What it was interrupted with is no news.
+    if (!stop.why()) log_error("the program failed: " + text_of_exception());
   }
   return std::nullopt;
 }
@@ -78,10 +90,8 @@ int run_chief(caf::actor_system& system, const process& here, const run_options&
     here.stop.set_last_act([&] {
       try {
         options.on_stop(*made);
-      } catch (const std::exception& failed) {
-        log_error(fmt::format("on_stop failed: {}", failed.what()));
       } catch (...) {
-        log_error("on_stop failed: it threw something that is no std::exception");
+        log_error("on_stop failed: " + text_of_exception());
       }
     });
   const auto code = run_body(here.stop, [&] { return run_program(options.program, *made); });

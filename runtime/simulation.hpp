@@ -207,10 +207,11 @@ class simulation : public closure_scheduler<simulation> {
   /// The application's side of a member: what it offers and finds there. It goes with the task's process; the next one
   /// is another member, for which `cluster.members.on_member` is called, too. What waits belongs into `start_program`.
   member here(const task_id& task);
-  /// Spawns an actor of the application's own on a node; it ends with the node.
-  template <class... Ts>
-  auto spawn(const task_id& task, Ts&&... arguments) {
-    auto handle = system(task).spawn(std::forward<Ts>(arguments)...);
+  /// Spawns an actor of the application's own on a node; it ends with the node. Who asks it hears what it throws
+  /// (answer_exceptions.hpp).
+  template <class F, class... Ts>
+  auto spawn(const task_id& task, F body, Ts&&... arguments) {
+    auto handle = system(task).spawn(detail::answering(std::move(body)), std::forward<Ts>(arguments)...);
     keep(task, caf::actor_cast<caf::actor>(handle));
     return handle;
   }

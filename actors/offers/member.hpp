@@ -13,6 +13,7 @@
 // event-based actor uses `follow`, which doesn't.
 #pragma once
 
+#include <troupe/actors/fibers/answer_exceptions.hpp>
 #include <troupe/actors/offers/actor_reference.hpp>
 #include <troupe/actors/offers/member_context.hpp>
 
@@ -36,10 +37,11 @@ class member {
   const task_id& task() const { return context_->book->owner(); }
   caf::actor_system& system() const { return context_->system; }
 
-  /// `system().spawn(...)`; the actor ends with the member.
-  template <caf::spawn_options Options = caf::no_spawn_options, class... Ts>
-  auto spawn(Ts&&... arguments) const {
-    auto handle = system().template spawn<Options>(std::forward<Ts>(arguments)...);
+  /// `system().spawn(...)`; the actor ends with the member. Who asks it hears what an event-based one throws
+  /// (answer_exceptions.hpp).
+  template <caf::spawn_options Options = caf::no_spawn_options, class F, class... Ts>
+  auto spawn(F body, Ts&&... arguments) const {
+    auto handle = system().template spawn<Options>(detail::answering(std::move(body)), std::forward<Ts>(arguments)...);
     keep(caf::actor_cast<caf::actor>(handle));
     return handle;
   }

@@ -1,4 +1,5 @@
 #include <troupe/device/base/error.hpp>
+#include <troupe/device/base/exception_types.hpp>
 
 #include <fmt/format.h>
 
@@ -23,14 +24,20 @@ const status& out_of_memory = *new status{status_code::resource_exhausted, "out 
 status describe(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
-  } catch (const error& e) {
+  } catch (const thrown_elsewhere& e) {
     return e.get_status();
+  } catch (const error& e) {
+    return detail::describe_own(thrown, e.get_status());
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& e) {
-    return {status_code::unknown, e.what()};
+    return detail::describe_foreign(thrown, e.what());
+  } catch (const std::string& text) {
+    return detail::describe_foreign(thrown, text);
+  } catch (const char* text) {
+    return detail::describe_foreign(thrown, text == nullptr ? "" : text);
   } catch (...) {
-    return {status_code::unknown, "an exception that is no std::exception"};
+    return detail::describe_foreign(thrown, "");
   }
 }
 
@@ -53,7 +60,14 @@ status::status(status_code code, std::string message, std::vector<cause> causes)
   if (code == status_code::ok) return;
   // The root cause says most: when the chain is too long, links in the middle go.
   if (causes.size() > causes_max) causes.erase(causes.begin() + causes_max - 1, causes.end() - 1);
-  failed_ = std::make_shared<failure>(failure{code, std::move(message), std::move(causes)});
+  failed_ = std::make_shared<failure>(failure{code, std::move(message), std::move(causes), {}});
+}
+
+status status::with(thrown_object thrown) const {
+  if (ok() || thrown == this->thrown() || thrown.content.size() > exception_bytes_max) return *this;
+  auto result = *this;
+  result.failed_ = std::make_shared<failure>(failure{code(), message(), causes(), std::move(thrown)});
+  return result;
 }
 
 status status::wrap(status_code code, std::string message) const {
@@ -64,6 +78,8 @@ status status::wrap(status_code code, std::string message) const {
   chain.insert(chain.end(), causes().begin(), causes().end());
   return {code, std::move(message), std::move(chain)};
 }
+
+status status::wrap(std::string message) const { return wrap(code(), std::move(message)).with(thrown()); }
 
 std::string status::render() const {
   if (ok()) return "ok";
@@ -79,6 +95,7 @@ error::error(status_code code, std::string message) : error(status{code, std::mo
 error::~error() = default;
 
 void throw_status(status why) {
+  if (!why.thrown().type.empty()) detail::throw_again(why);
   switch (why.code()) {
     case status_code::cancelled:
       throw cancelled_error{std::move(why)};

@@ -49,6 +49,13 @@ struct cause {
   bool operator==(const cause&) const = default;
 };
 
+/// An exception that is none of troupe's, as it travels; exception_types.hpp. Without a type: none.
+struct thrown_object {
+  std::string type;
+  std::string content;
+  bool operator==(const thrown_object&) const = default;
+};
+
 /// How an operation ended. Default: ok, which is a null pointer, since nearly all statuses that are passed on are ok.
 /// What a failed one says never changes: copies share it, from any thread. A moved-from status is ok.
 class status {
@@ -62,11 +69,15 @@ class status {
   const std::string& message() const noexcept { return get().message; }
   /// The chain below this status, nearest first, root cause last. At most `causes_max` links.
   const std::vector<cause>& causes() const noexcept { return get().causes; }
+  /// The exception that `throw_status` throws again.
+  const thrown_object& thrown() const noexcept { return get().thrown; }
+  /// This status of an exception that is none of troupe's.
+  status with(thrown_object thrown) const;
 
   /// This status as the cause of a new one: `lost.wrap(status_code::unavailable, "closure 7 on /job:worker/task:1")`.
   status wrap(status_code code, std::string message) const;
-  /// The same with this status's own code.
-  status wrap(std::string message) const { return wrap(code(), std::move(message)); }
+  /// The same with this status's own code; `throw_status` throws the same exception.
+  status wrap(std::string message) const;
 
   /// "invalid_argument: shapes differ; caused by unavailable: ..." or "ok".
   std::string render() const;
@@ -76,12 +87,14 @@ class status {
   template <class Archive>
   void save(Archive& archive) const {
     archive(code(), message(), causes());
+    archive(thrown().type, thrown().content);
   }
   template <class Archive>
   void load(Archive& archive) {
     failure read;
     archive(read.code, read.message, read.causes);
-    *this = {read.code, std::move(read.message), std::move(read.causes)};
+    archive(read.thrown.type, read.thrown.content);
+    *this = status{read.code, std::move(read.message), std::move(read.causes)}.with(std::move(read.thrown));
   }
 
   static constexpr std::size_t causes_max = 16;
@@ -91,6 +104,7 @@ class status {
     status_code code = status_code::ok;
     std::string message;
     std::vector<cause> causes;
+    thrown_object thrown;
     bool operator==(const failure&) const = default;
   };
 
@@ -147,11 +161,13 @@ using unavailable_error = error_of<status_code::unavailable>;
 using data_loss_error = error_of<status_code::data_loss>;
 using unauthenticated_error = error_of<status_code::unauthenticated>;
 
-/// Throws the exception class that belongs to the status's code. The status must not be ok.
+/// Throws the exception that the status came from, if its type is registered in this process (exception_types.hpp);
+/// else the class that belongs to the code. The status must not be ok.
 [[noreturn]] void throw_status(status why);
 
-/// The status of an exception: troupe's own as it is, `std::bad_alloc` as resource_exhausted, any other
-/// `std::exception` as unknown with its what(), anything else as unknown. Needs no memory to say that there is none.
+/// The status of an exception: troupe's own as it is, `std::bad_alloc` as resource_exhausted, any other as unknown with
+/// its type's name and its text, and with its content if the type is registered. Of an exception that `throw_status`
+/// has thrown, the status that it came from: where it was thrown first. Needs no memory to say that there is none.
 status status_of(const std::exception_ptr& thrown) noexcept;
 
 }  // namespace troupe

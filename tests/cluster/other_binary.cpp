@@ -1,6 +1,7 @@
 // Processes of another build among the peers: functions that were registered by name run there, others run only where
 // the build is the chief's, and where there is none, the error says so.
 #include "process_cluster.hpp"
+#include "support/thrown.hpp"
 #include "test_program.hpp"
 
 #include <troupe/runtime/cluster_coordinator.hpp>
@@ -39,9 +40,26 @@ void schedule_by_name(cluster_coordinator& coordinator, const std::vector<int>& 
             "a function that is registered by name runs on every worker");
 }
 
+int refuse_by_name(int code) { throw thrown::refused{"by the door", code}; }
+
+TROUPE_REGISTER("test/refuse by name", refuse_by_name);
+
+void require_its_exception(cluster_coordinator& coordinator) {
+  const auto refusal = coordinator.schedule<refuse_by_name>(7);
+  auto code = 0;
+  try {
+    refusal.fetch(20s);
+  } catch (const thrown::refused& found) {
+    code = found.code();
+  }
+  require(code == 7, "an exception of another build is the same exception");
+  status_of_call([&] { coordinator.join(10s); });
+}
+
 void run_among_others(cluster& here) {
   cluster_coordinator coordinator{parameter_server_strategy{here}};
   schedule_by_name(coordinator, {0});
+  require_its_exception(coordinator);
   say("lambda: {}", status_of_call([&] { coordinator.schedule([](int x) { return x; }, 1).fetch(20s); }).render());
   status_of_call([&] { coordinator.join(10s); });  // raises the error, unless schedule has
   schedule_by_name(coordinator, {0});

@@ -68,6 +68,7 @@ BOOST_AUTO_TEST_CASE(a_chain_of_causes_is_told_nearest_first_and_keeps_its_root_
       causes.assign(100, {status_code::unknown, "a link"});
       causes.back().message = "the root";
     }
+    void operator()(std::string&, std::string&) const {}
   } const peer;
   status received;
   received.load(peer);

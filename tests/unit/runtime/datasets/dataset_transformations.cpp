@@ -124,7 +124,13 @@ BOOST_AUTO_TEST_CASE(an_error_in_map_names_the_element_and_keeps_its_cause_and_t
   BOOST_TEST(iterator.next() == 2);
   BOOST_CHECK(!iterator.next_or_end());
   const auto foreign = numbers(1).map([](int) -> int { throw std::runtime_error{"no space"}; });
-  BOOST_CHECK_EXCEPTION(foreign.iterate().next(), unknown_error, says("map: element 0", "no space"));
+  try {
+    foreign.iterate().next();
+    BOOST_ERROR("nothing was thrown");
+  } catch (const std::runtime_error& thrown) {
+    BOOST_TEST(thrown.what() == "no space");
+    BOOST_TEST(status_of(std::current_exception()).message() == "map: element 0");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(elements_that_fail_count_as_taken_skipped_or_left_out) {
