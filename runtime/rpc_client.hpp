@@ -17,6 +17,7 @@
 // Threads: any number of threads and fibers may use one client. Semantics: semantics.md 1.7, 5.1.
 #pragma once
 
+#include <troupe/actors/functions/lossless.hpp>
 #include <troupe/actors/rpc/rpc_call.hpp>
 #include <troupe/actors/rpc/rpc_limits.hpp>
 #include <troupe/runtime/rpc_result.hpp>
@@ -24,6 +25,8 @@
 #include <caf/fwd.hpp>
 
 #include <chrono>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -59,6 +62,14 @@ class remote_method<Result(Parameters...)> {
   status_or<result_type> operator()(const std::decay_t<Parameters>&... arguments) const;
   /// Calls and waits. @throws what the call failed with
   result_type blocking(const std::decay_t<Parameters>&... arguments) const;
+  // With an argument that would lose its fraction they don't compile.
+  template <class... Arguments>
+  requires troupe::detail::any_loses_fraction<std::function<Result(Parameters...)>, Arguments...> status_or<result_type>
+  operator()(const Arguments&...) const { refuse<Arguments...>(); }
+  template <class... Arguments>
+  requires troupe::detail::any_loses_fraction<std::function<Result(Parameters...)>, Arguments...> result_type
+  blocking(const Arguments&...)
+  const { refuse<Arguments...>(); }
 
   /// The same method with another timeout; zero is the client's. @throws invalid_argument_error for a negative one
   remote_method with_timeout(duration timeout) const;
@@ -70,6 +81,14 @@ class remote_method<Result(Parameters...)> {
   std::string documentation() const;
 
  private:
+  template <class... Arguments>
+  [[noreturn]] static void refuse() {
+    static_assert(!troupe::detail::any_loses_fraction<std::function<Result(Parameters...)>, Arguments...>,
+                  "an argument would lose its fraction, because the parameter is an integer: pass an integer "
+                  "(static_cast<int>(x), std::lround(x)), or give the parameter a floating-point type");
+    std::terminate();
+  }
+
   std::shared_ptr<client_link> link_;
   method_description description_;
   std::uint64_t tag_ = 0;

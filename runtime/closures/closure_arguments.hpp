@@ -13,6 +13,7 @@
 #include <troupe/actors/closures/closure.hpp>
 #include <troupe/actors/functions/deferred.hpp>
 #include <troupe/actors/functions/function_registry.hpp>
+#include <troupe/actors/functions/lossless.hpp>
 #include <troupe/actors/values/structure.hpp>
 
 #include <array>
@@ -80,12 +81,6 @@ struct stored_arguments<type_list<Arguments...>, void> {
   using type = type_list<stored_argument<Arguments>...>;
 };
 
-/// std::function<...> for a callable with one signature, void for a generic one.
-template <class F>
-struct signature_of : std::type_identity<void> {};
-template <class F>
-requires requires(F f) { std::function{f}; }
-struct signature_of<F> : std::type_identity<decltype(std::function{std::declval<F>()})> {};
 template <auto Function>
 requires requires { std::function{Function}; }
 struct signature_of<function_constant<Function>> : std::type_identity<decltype(std::function{Function})> {};
@@ -108,7 +103,7 @@ struct packing {
     packed_closure packed{function_registry::instance().id_of(entry), {}, {}};
     if constexpr (sizeof...(Stored) != 0)
       packed.arguments = value::of(std::tuple<Stored...>{
-          store_argument<std::decay_t<Arguments>>(std::forward<Arguments>(xs), packed.inputs)...});
+          fitting<Stored>(store_argument<std::decay_t<Arguments>>(std::forward<Arguments>(xs), packed.inputs))...});
     return packed;
   }
 };
@@ -136,6 +131,7 @@ enum class call_mistake {
   view,
   argument_stays,
   argument_type,
+  lost_fraction,
   member_function,
   not_callable,
 };
@@ -197,10 +193,11 @@ struct checked_call<F, std::function<Result(Parameters...)>, Arguments...> {
       return call_mistake::reference_parameter;
     } else if constexpr (mistake_in_stored<stored_for<Arguments, Parameters>...>() != call_mistake::none) {
       return mistake_in_stored<stored_for<Arguments, Parameters>...>();
+    } else if constexpr (!(argument_fits<stored_for<Arguments, Parameters>, Arguments, Parameters> && ...)) {
+      return call_mistake::argument_type;
     } else {
-      return (argument_fits<stored_for<Arguments, Parameters>, Arguments, Parameters> && ...)
-                 ? call_mistake::none
-                 : call_mistake::argument_type;
+      return (loses_fraction<resolved<stored_argument<Arguments>>, Parameters> || ...) ? call_mistake::lost_fraction
+                                                                                       : call_mistake::none;
     }
   }
 };
@@ -258,6 +255,10 @@ constexpr bool explain_mistake() {
                 "containers, or give it a member function serialize (see actors/values/codec.hpp)");
   static_assert(Found != call_mistake::argument_type,
                 "an argument does not convert to the function's parameter; see "
+                "the_function_takes<...>::but_was_given<...>");
+  static_assert(Found != call_mistake::lost_fraction,
+                "an argument would lose its fraction, because the parameter is an integer: pass an integer "
+                "(static_cast<int>(x), std::lround(x)), or give the parameter a floating-point type; see "
                 "the_function_takes<...>::but_was_given<...>");
   static_assert(Found != call_mistake::member_function,
                 "the member function can't be called with these arguments, of which the first is the object, a copy "

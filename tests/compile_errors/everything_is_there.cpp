@@ -20,7 +20,9 @@ void every_form_of_schedule(troupe::cluster_coordinator& coordinator) {
   auto sum = coordinator.schedule<step>(1, 2);
   sum = coordinator.schedule<step>(options, 1, sum);
   sum = coordinator.schedule<step>({.limit = std::chrono::seconds{1}}, 1, 2);
-  sum = coordinator.schedule([](int a, const int& b) { return a + b; }, 1, 2.0F);
+  sum = coordinator.schedule([](int a, const int& b) { return a + b; }, 1, std::size_t{2});
+  coordinator.schedule([](std::size_t a, float b) { return static_cast<float>(a) * b; }, 3, 4);
+  coordinator.schedule([](float a, bool b) { return b ? a : 0; }, 0.5, true);
   sum = coordinator.schedule(
       {.worker = 0}, [](const auto& a, const auto& b) { return a + b; }, 1, sum);
 }
