@@ -20,6 +20,8 @@
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
+#include <optional>
+
 namespace troupe {
 
 cluster& cluster_reference::operator*() const {
@@ -35,6 +37,7 @@ struct cluster::implementation {
   int workers = 0;
   int servers = 0;
   chief_actors chief;
+  std::optional<encoding_within_process> encoding;
   std::vector<member_actors> members;
   std::vector<std::string> arguments;
   /// Somebody else ends the actors.
@@ -81,6 +84,7 @@ cluster::cluster(caf::actor_system& system, local_cluster size, cluster_options 
   options.detection.check();
   options.coordinator.check();
   auto& self = *implementation_;
+  if (size.encode) self.encoding.emplace();
   const auto members = std::make_shared<local_members>();
   self.chief.dialer = system.spawn(local_dialer, members);
   std::vector<std::pair<task_id, task_address>> list;

@@ -38,6 +38,10 @@ struct local_cluster {
   int servers = 1;
   /// Members that only run the application's actors, by their job: {{"evaluator", 1}}.
   std::map<std::string, int> roles;
+  /// What members send each other is made into bytes and back, under the limits that hold between processes: closures'
+  /// arguments and results, variables, questions to actors that are offered, and what `ask` answers. What fails there
+  /// fails here, too. For tests. It holds for the whole process, as long as the cluster is there.
+  bool encode = false;
   static constexpr int members_max = 100'000;
 };
 

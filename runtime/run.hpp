@@ -91,7 +91,8 @@ struct run_options {
   /// Makes the actor system's configuration, an object of a class of the application's own perhaps, with its options;
   /// troupe adds what it needs. Empty: CAF's.
   std::function<std::unique_ptr<caf::actor_system_config>()> config = {};
-  /// How large the cluster is inside one process, unless flags say otherwise.
+  /// How large the cluster is inside one process, and whether all that its members send each other is encoded, unless
+  /// flags say otherwise.
   local_cluster size = {};
   cluster_options cluster = {};
   /// --troupe-stop-grace replaces it.

@@ -140,7 +140,7 @@ void shard_construction::send(server_state& to, int index) {
           ? fmt::format("making variable \"{}\" on /job:ps/task:{}", message->orders.front().name, index)
           : fmt::format("making {} shards of variables, from \"{}\" to \"{}\", on /job:ps/task:{}",
                         message->orders.size(), message->orders.front().name, message->orders.back().name, index);
-  if (to.handle.node() != cluster_->system().node()) message.seal();
+  if (is_encoded_between(cluster_->system().node(), to.handle.node())) message.seal();
   under_way_.push_back({ask_ahead(cluster_->system(), to.handle, limit_, std::move(what), create_atom_v,
                                   std::uint64_t{to.incarnation}, std::move(message)),
                         size_bytes});

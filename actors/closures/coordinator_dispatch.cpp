@@ -123,7 +123,7 @@ void coordinator_state::flush(worker_entry& worker) {
   if (worker.outgoing.empty()) return;
   auto orders = std::exchange(worker.outgoing, {});
   worker.outgoing.reserve(orders.size());
-  if (worker.handle.node() == self_->node()) {
+  if (!is_encoded_between(self_->node(), worker.handle.node())) {
     self_->send(worker.handle, run_atom_v, worker.session, wire<run_orders>{{.orders = std::move(orders)}});
     return;
   }

@@ -291,7 +291,7 @@ void worker_state::send_outcomes() {
   told_waiting_ = waiting_;
   auto outcomes = std::exchange(outcomes_, {});
   outcomes_.reserve(options_.outcomes_max);
-  if (coordinator_.node() == self_->node()) {
+  if (!is_encoded_between(self_->node(), coordinator_.node())) {
     self_->send(coordinator_, outcome_atom_v, terms_.session,
                 wire<run_outcomes>{{.outcomes = std::move(outcomes), .session_ended = {}, .waiting = waiting_}});
     return;

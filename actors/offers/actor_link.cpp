@@ -1,6 +1,7 @@
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/offers/actor_link.hpp>
+#include <troupe/actors/offers/passed_message.hpp>
 
 #include <caf/actor_cast.hpp>
 #include <caf/actor_clock.hpp>
@@ -107,10 +108,10 @@ class actor_link::asking {
     const auto number = taker_->begin();
     taken_ = link_.open(taker_->handle(), number.response_id());
     if (!taken_.to) throw_status(taken_.why);
-    taken_.to->enqueue(taker_->handle(), number, std::move(question), nullptr);
+    taken_.to->enqueue(taker_->handle(), number, detail::passed_message(std::move(question), taken_.to), nullptr);
     auto answer = taker_->wait_until(deadline, limit, what);
     if (answer.match_elements<caf::error>()) link_.close(std::exchange(taken_.place, {}), answer.get_as<caf::error>(0));
-    return detail::checked_answer(std::move(answer), what);
+    return detail::passed_message(detail::checked_answer(std::move(answer), what), taken_.to);
   }
 
  private:

@@ -18,6 +18,7 @@
 #include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/actors/offers/actor_interface.hpp>
 #include <troupe/actors/offers/actor_watch.hpp>
+#include <troupe/actors/offers/passed_message.hpp>
 #include <troupe/actors/values/message_type.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -82,7 +83,7 @@ class link_request {
   void pass(const caf::strong_actor_ptr& me, caf::message_id sent, const caf::strong_actor_ptr& to, const status& why,
             caf::message question) const {
     if (to)
-      to->enqueue(me, sent, std::move(question), self_->context());
+      pass_question(me, sent, to, std::move(question), self_->context());
     else
       me->enqueue(nullptr, sent.response_id(), caf::make_message(make_error(why)), nullptr);
   }
@@ -169,9 +170,12 @@ class actor_reference {
   /// Sends without an answer. False: it is not up.
   template <class... Ts>
   bool tell(Ts&&... what) const {
+    static_assert(detail::answer_of<Actor, Ts...>::valid, "the actor's interface has no such message");
     const auto to = handle();
     if (!to) return false;
-    caf::anon_send(to, std::forward<Ts>(what)...);
+    const auto receiver = caf::actor_cast<caf::strong_actor_ptr>(to);
+    receiver->enqueue(nullptr, caf::make_message_id(),
+                      detail::passed_message(caf::make_message(std::forward<Ts>(what)...), receiver), nullptr);
     return true;
   }
 

@@ -1,5 +1,6 @@
 #include <troupe/actors/values/wire.hpp>
 
+#include <caf/node_id.hpp>
 #include <fmt/format.h>
 
 #include <mutex>
@@ -12,6 +13,10 @@ namespace {
 enum class attachment_kind : std::uint8_t { inline_bytes, ticket };
 
 constexpr std::uint32_t attachments_max = 1 << 16;
+
+std::atomic<int> encoding_scopes{0};
+
+bool encodes_within_process() { return encoding_scopes.load(std::memory_order_relaxed) != 0; }
 
 caf::error save_attachment(caf::serializer& sink, const buffer& content, frame_tensors where, duration lifetime) {
   auto size_bytes = static_cast<std::uint64_t>(content.size_bytes());
@@ -61,7 +66,8 @@ void check_message_size(const encoded& content, frame_tensors where) {
         fmt::format("a message of {} bytes is over the limit of {}; pass large data as tensors, which travel beside "
                     "the messages",
                     content.bytes.size(), message_bytes_max)};
-  if (content.attachments.empty() || (where == frame_tensors::beside && bulk_transport::current())) return;
+  const auto beside = where == frame_tensors::beside && (bulk_transport::current() || encodes_within_process());
+  if (content.attachments.empty() || beside) return;
   // A larger frame breaks the link (basp_guard.hpp); from 4 GiB on CAF cuts it without a word.
   if (content.size_bytes() > inline_bytes_max)
     throw resource_exhausted_error{
@@ -101,6 +107,13 @@ caf::error save_frame(caf::serializer& sink, const encoded& content, frame_tenso
   return {};
 }
 
+encoding_within_process::encoding_within_process() { ++encoding_scopes; }
+encoding_within_process::~encoding_within_process() { --encoding_scopes; }
+
+bool is_encoded_between(const caf::node_id& from, const caf::node_id& to) {
+  return from != to || encodes_within_process();
+}
+
 void untyped_wire::seal(const content_codec& codec) {
   if (sealed_ || !object_) return;
   auto content = codec.encode(object_.get());
@@ -108,8 +121,20 @@ void untyped_wire::seal(const content_codec& codec) {
   sealed_ = std::make_shared<const encoded>(std::move(content));
 }
 
+/// The object that the sender holds stays as it is.
+status untyped_wire::pass_as_bytes(const content_codec& codec) {
+  try {
+    seal(codec);
+    object_ = codec.decode(*sealed_);
+    passed_as_bytes_ = true;
+    return {};
+  } catch (...) {
+    return status_of(std::current_exception()).wrap("a message could not be passed on as bytes");
+  }
+}
+
 status untyped_wire::open(const content_codec& codec) {
-  if (object_) return {};
+  if (object_) return encodes_within_process() && !passed_as_bytes_ ? pass_as_bytes(codec) : status{};
   if (!arrival_) return {status_code::data_loss, "an empty message"};
   if (waits_for_bulk())
     return {status_code::internal, "a message was opened before its bulk data had arrived; its receiver must wait"};

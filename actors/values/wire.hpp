@@ -25,6 +25,7 @@
 
 #include <caf/deserializer.hpp>
 #include <caf/error.hpp>
+#include <caf/fwd.hpp>
 #include <caf/meta/type_name.hpp>
 #include <caf/sec.hpp>
 #include <caf/serializer.hpp>
@@ -43,6 +44,20 @@ inline constexpr std::size_t message_bytes_max = std::size_t{64} << 20;
 /// Bytes of one message with its tensors where there is no bulk transport: those travel inside CAF's frame then, and a
 /// member takes no frame of 512 MiB or more.
 inline constexpr std::size_t inline_bytes_max = std::size_t{448} << 20;
+
+/// While one lives, messages between actors of this process are made into bytes and back, too, under the limits that
+/// hold between processes (with a bulk transport): what could not be sent to another process fails here, alike. For
+/// tests of programs that run in one process (`local_cluster::encode`, --troupe-encode). Any thread.
+class encoding_within_process {
+ public:
+  encoding_within_process();
+  ~encoding_within_process();
+  encoding_within_process(const encoding_within_process&) = delete;
+};
+
+/// Whether a message from one node to another becomes bytes: whoever sends it seals it first, and hears what is wrong
+/// with its content.
+bool is_encoded_between(const caf::node_id& from, const caf::node_id& to);
 
 /// What arrived from another process, before it is decoded.
 struct wire_arrival {
@@ -94,7 +109,11 @@ class untyped_wire {
   std::shared_ptr<void> object_;
 
  private:
+  status pass_as_bytes(const content_codec& codec);
+
   std::shared_ptr<const encoded> sealed_;
+  /// It has been made into bytes and back within this process.
+  bool passed_as_bytes_ = false;
   std::shared_ptr<wire_arrival> arrival_;
 };
 

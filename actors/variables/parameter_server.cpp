@@ -55,7 +55,8 @@ shard_actor::behavior_type shard_state::make_behavior(shard_order order, std::ui
       [this](operate_atom, client_id client, link_number link,
              wire<operation_batch>& message) -> caf::result<wire<outcome_batch>> {
         // Before the promise, which takes the sender away.
-        const auto remote = self_->current_sender() != nullptr && self_->current_sender()->node() != self_->node();
+        const auto remote =
+            self_->current_sender() != nullptr && is_encoded_between(self_->node(), self_->current_sender()->node());
         auto promise = self_->make_response_promise<answer_promise>();
         take({client, link}, remote, message, promise);
         return promise;

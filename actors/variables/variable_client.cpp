@@ -193,7 +193,7 @@ void variable_client::send_batch(server_link& server, std::uint64_t id, shard_li
   batch.operations.reserve(entries.size());
   for (const auto& open : entries) batch.operations.push_back(open.group->requests[open.index].operation);
   wire<operation_batch> message{std::move(batch)};
-  const auto remote = shard.handle.node() != self_->node();
+  const auto remote = is_encoded_between(self_->node(), shard.handle.node());
   try {
     if (remote) message.seal();
   } catch (...) {

@@ -16,6 +16,8 @@ constexpr auto help =
     "  --troupe-workers N        workers of a cluster inside this process (2)\n"
     "  --troupe-servers N        parameter servers of a cluster inside this process (1)\n"
     "  --troupe-role NAME=N      members of another role inside this process; may be given again\n"
+    "  --troupe-encode           in a cluster inside this process, too, all that members send each other is made into\n"
+    "                            bytes and back, under the limits that hold between processes\n"
     "  --troupe-config FILE      what TF_CONFIG would hold: the cluster and this process's task\n"
     "  --troupe-caf-config FILE  options of CAF's, and of the program's own config class, in CAF's format\n"
     "  --troupe-log-level LEVEL  trace, debug, info, warning, error, critical or off (info)\n"
@@ -62,6 +64,7 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
   flags.add_option("--troupe-workers", result.size.workers)->check(CLI::Range(1, local_cluster::members_max));
   flags.add_option("--troupe-servers", result.size.servers)->check(CLI::Range(0, local_cluster::members_max));
   flags.add_option("--troupe-role", roles)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  flags.add_flag("--troupe-encode", result.size.encode);
   flags.add_option("--troupe-config", config_file);
   flags.add_option("--troupe-caf-config", result.caf_config)->check(CLI::ExistingFile);
   flags.add_option("--troupe-log-level", result.log.level);

@@ -27,6 +27,10 @@ std::string output_of(const std::string& program, std::vector<std::string> argum
 
 BOOST_AUTO_TEST_CASE(the_counter_counts_inside_one_process) { BOOST_TEST(output_of(COUNTER_PROGRAM, {}) == "0.125\n"); }
 
+BOOST_AUTO_TEST_CASE(the_counter_counts_inside_one_process_that_encodes_everything) {
+  BOOST_TEST(output_of(COUNTER_PROGRAM, {"--troupe-encode"}) == "0.125\n");
+}
+
 BOOST_AUTO_TEST_CASE(the_counter_counts_inside_one_process_of_another_size) {
   BOOST_TEST(output_of(COUNTER_PROGRAM, {"--troupe-workers", "5", "--troupe-servers", "3"}) == "0.125\n");
 }

@@ -96,7 +96,7 @@ void call_table::send(const executor_actor& to, std::uint64_t session, std::vect
   orders.calls.reserve(calls.size());
   for (const auto& each : calls) orders.calls.push_back(order_of(*each));
   wire<call_orders> message{std::move(orders)};
-  if (to.node() != options_.inbox.node()) {
+  if (is_encoded_between(options_.inbox.node(), to.node())) {
     try {
       message.seal();
     } catch (...) {

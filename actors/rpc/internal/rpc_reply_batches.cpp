@@ -53,7 +53,7 @@ void reply_batches::send(std::uint64_t session, batch& ready) {
 void reply_batches::send(std::uint64_t session, const reply_sink& sink, std::vector<call_reply> replies) {
   const auto number = replies.size() == 1 ? replies.front().id : 0;
   wire<call_replies> message{{session, std::move(replies)}};
-  if (sink.node() != self_->node()) {
+  if (is_encoded_between(self_->node(), sink.node())) {
     try {
       message.seal();
     } catch (const error& failed) {
