@@ -167,7 +167,8 @@ class actor_reference {
     return {self, link_, limit, caf::make_message(std::forward<Ts>(question)...)};
   }
 
-  /// Sends without an answer. False: it is not up.
+  /// Sends without an answer. False: it is not up. @throws only where a process encodes everything (wire.hpp), what the
+  /// message can't be encoded for.
   template <class... Ts>
   bool tell(Ts&&... what) const {
     static_assert(detail::answer_of<Actor, Ts...>::valid, "the actor's interface has no such message");
