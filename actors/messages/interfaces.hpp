@@ -171,10 +171,13 @@ using event_listener = caf::typed_actor<caf::reacts_to<event_atom, wire<event>>>
 /// Passes each event on to all listeners; see event_bus.hpp.
 using event_bus_actor = detail::extend<event_listener, caf::reacts_to<listen_atom, event_listener>>;
 
-/// What handles tell whoever has made them, in the same process: nobody wants this closure's value, or this resource,
-/// any more.
-using closure_owner =
-    caf::typed_actor<caf::reacts_to<cancel_atom, std::shared_ptr<closure>>, caf::reacts_to<release_atom, resource_id>>;
+/// Whoever has made the handles of a process: a program's coordinator, or a member's courier.
+using closure_owner = caf::typed_actor<
+    // Nobody wants this closure's value, or this resource, any more.
+    caf::reacts_to<cancel_atom, std::shared_ptr<closure>>, caf::reacts_to<release_atom, resource_id>,
+    // Says of this closure, or of all (null), why it has not ended: where it is and for what it waits. Workers have so
+    // many nanoseconds to tell.
+    caf::replies_to<activity_atom, std::shared_ptr<closure>, std::int64_t>::with<std::string>>;
 
 /// Takes closures of a member's own queue to the chief; see closure_courier.hpp.
 using closure_courier_actor = detail::extend<closure_owner, caf::reacts_to<submit_atom>>;
@@ -184,7 +187,9 @@ using closure_courier_actor = detail::extend<closure_owner, caf::reacts_to<submi
 using closure_desk_actor =
     caf::typed_actor<caf::replies_to<submit_atom, std::uint64_t, wire<closure_submission>>::with<wire<value>>,
                      // Nobody wants that one any more.
-                     caf::reacts_to<cancel_atom, std::uint64_t>>;
+                     caf::reacts_to<cancel_atom, std::uint64_t>,
+                     // Why it has not ended; as a closure_owner's.
+                     caf::replies_to<activity_atom, std::uint64_t, std::int64_t>::with<std::string>>;
 
 /// Schedules closures onto workers; see coordinator.hpp.
 using coordinator_actor = detail::extend<
@@ -204,8 +209,7 @@ using coordinator_actor = detail::extend<
     caf::replies_to<idle_atom>::with<bool>,
     // All errors of the last generation that was cancelled.
     caf::replies_to<errors_atom>::with<wire<std::vector<status>>>,
-    // Says of this closure, or of all (null), why it has not ended: where it is and for what it waits. Workers have so
-    // many nanoseconds to tell.
+    // As a closure_owner.
     caf::replies_to<activity_atom, std::shared_ptr<closure>, std::int64_t>::with<std::string>>;
 
 /// Whoever answers pings.

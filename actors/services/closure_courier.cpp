@@ -17,6 +17,9 @@ std::string describe(const closure& which) { return fmt::format("closure {}", to
 /// The desk's answer may come as late as this, so that its own reason is heard.
 constexpr duration answer_grace = std::chrono::seconds{15};
 
+/// What the way to the chief takes beside what the workers there may take.
+constexpr duration activity_grace = std::chrono::milliseconds{100};
+
 const closure* unfinished_input(const closure& what) {
   for (const auto& input : what.inputs)
     if (input.producer && !input.producer->ended()) return input.producer.get();
@@ -60,6 +63,10 @@ closure_courier_actor::behavior_type closure_courier_state::make_behavior(std::s
         cancel(*unwanted, {status_code::cancelled, "cancelled by the owner of its remote value"});
       },
       [](release_atom, resource_id) {},
+      [this](activity_atom, const closure_ptr& which, std::int64_t limit_ns) {
+        take_submitted();
+        return tell_activity(which.get(), duration{limit_ns});
+      },
       [this](submit_atom) { take_submitted(); },
   };
 }
@@ -139,7 +146,7 @@ wire<closure_submission> closure_courier_state::submission_of(const closure& wha
   for (const auto& input : what.inputs) made.inputs.push_back(input.producer->result());
   wire<closure_submission> message{std::move(made)};
   // What can't be encoded would be lost on its way.
-  if (const auto desk = desk_.handle(); !desk || desk.node() != self_->node()) message.seal();
+  if (const auto desk = desk_.handle(); !desk || is_encoded_between(self_->node(), desk.node())) message.seal();
   return message;
 }
 
@@ -149,6 +156,22 @@ status closure_courier_state::limit_is_over(const closure& late) const {
   const auto& one = open_.at(&late);
   if (!one.ready || one.sent) return {status_code::deadline_exceeded, text};
   return desk_.why().wrap(status_code::deadline_exceeded, text + ": the chief is out of reach");
+}
+
+/// Without a closure: how many there are.
+caf::result<std::string> closure_courier_state::tell_activity(const closure* which, duration limit) {
+  if (which == nullptr) return fmt::format("{} closures of this member have not ended", open_.size());
+  const auto found = open_.find(which);
+  if (found == open_.end()) return std::string{"it has ended now"};
+  const auto& one = found->second;
+  if (!one.ready) return describe(*which) + " waits for other closures, whose values it takes";
+  if (!one.sent)
+    return fmt::format("{} waits for the chief, which is out of reach: {}", describe(*which), desk_.why().render());
+  auto promise = self_->make_response_promise<caf::typed_response_promise<std::string>>();
+  desk_.request(self_, limit + activity_grace, activity_atom_v, one.number, std::int64_t{limit.count()})
+      .then([promise](std::string& told) mutable { promise.deliver(std::move(told)); },
+            [promise](const status& why) mutable { promise.deliver(make_error(why)); });
+  return promise;
 }
 
 void closure_courier_state::cancel(const closure& what, const status& why) {

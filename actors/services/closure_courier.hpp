@@ -16,6 +16,7 @@
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
+#include <caf/typed_response_promise.hpp>
 
 #include <memory>
 #include <unordered_map>
@@ -50,6 +51,7 @@ class closure_courier_state {
   void send_waiting();
   void send(const closure_ptr& what);
   wire<closure_submission> submission_of(const closure& what, duration left) const;
+  caf::result<std::string> tell_activity(const closure* which, duration limit);
   status limit_is_over(const closure& late) const;
   void cancel(const closure& what, const status& why);
   void end(const closure& what, status ended, value result = {});

@@ -52,6 +52,12 @@ closure_desk_actor::behavior_type closure_desk_state::make_behavior(std::shared_
           give_up({self_->current_sender()->address(), number},
                   {status_code::cancelled, "cancelled by the owner of its remote value"});
       },
+      [this](activity_atom, std::uint64_t number, std::int64_t limit_ns) -> caf::result<std::string> {
+        const auto found = open_.find({caf::actor_cast<caf::actor_addr>(self_->current_sender()), number});
+        if (found == open_.end()) return std::string{"it has ended now"};
+        if (!found->second.scheduled) return std::string{"its arguments are on their way to the chief"};
+        return self_->delegate(coordinator_, activity_atom_v, found->second.scheduled, limit_ns);
+      },
   };
 }
 
@@ -93,7 +99,7 @@ void closure_desk_state::answer(const key& from) {
   try {
     wire<value> result{scheduled->result()};
     // What can't be encoded would be lost on its way.
-    if (from.first.node() != self_->node()) result.seal();
+    if (is_encoded_between(self_->node(), from.first.node())) result.seal();
     promise.deliver(std::move(result));
   } catch (...) {
     promise.deliver(make_error(status_of(std::current_exception())

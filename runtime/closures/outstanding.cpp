@@ -13,7 +13,7 @@ std::string describe_outstanding(const coordinator_ptr& coordinator, const std::
                                  duration waited) {
   constexpr duration limit_max = std::chrono::milliseconds{250};
   constexpr duration grace = std::chrono::milliseconds{250};
-  const auto handle = coordinator ? coordinator->lock() : coordinator_actor{};
+  const auto handle = coordinator ? coordinator->lock() : closure_owner{};
   if (!handle) return "its cluster has ended";
   const auto limit = std::clamp<duration>(waited, std::chrono::milliseconds{1}, limit_max);
   std::string told;

@@ -101,6 +101,32 @@ BOOST_AUTO_TEST_CASE(a_closure_schedules_others_by_its_member_and_fetches_their_
   BOOST_TEST(cluster.fetch(sum, 10s) == 328350);
 }
 
+BOOST_AUTO_TEST_CASE(a_fetch_whose_limit_is_over_says_what_the_closure_waits_for) {
+  ready_cluster cluster{of_size(11)};
+  const auto told = cluster.schedule({.worker = 0}, []() -> std::string {
+    auto coordinator = current_member().coordinator();
+    const auto late = coordinator.schedule({.worker = 1}, [] {
+      run_for_ever();
+      return 1;
+    });
+    const auto later = coordinator.schedule([](int x) { return x; }, late);
+    std::string text;
+    for (const auto& each : {late, later}) {
+      try {
+        each.fetch(100ms);
+      } catch (const deadline_exceeded_error& failed) {
+        text += failed.what();
+      }
+      text += "; ";
+    }
+    late.cancel();
+    return text;
+  });
+  const auto text = cluster.fetch(told, 10s);
+  BOOST_TEST(contains(text, "on /job:worker/task:1 waits for"), text);
+  BOOST_TEST(contains(text, "waits for other closures, whose values it takes"), text);
+}
+
 BOOST_AUTO_TEST_CASE(a_closure_that_fails_is_its_owners_affair_and_no_error_of_the_program) {
   ready_cluster cluster{of_size(3)};
   const auto failing = [](remote_coordinator& coordinator) {
