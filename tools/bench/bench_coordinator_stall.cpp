@@ -45,6 +45,7 @@ worker_actor::behavior_type keeping_worker(worker_actor::stateful_pointer<keepin
         self->send(self->state.coordinator, outcome_atom_v, session, wire<run_outcomes>{std::move(ended)});
       },
       [](view_atom, wire<cluster_view>&) {},
+      [](activity_atom, session_id, closure_id) { return wire<std::vector<closure_activity>>{}; },
   };
 }
 
