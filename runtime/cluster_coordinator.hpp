@@ -58,8 +58,9 @@ class cluster_coordinator : public closure_scheduler<cluster_coordinator> {
   // --- waiting ---
 
   /// Waits until every closure that was scheduled before has ended. @throws the first error of any closure;
-  /// deadline_exceeded_error after `limit`, and the closures go on; failed_precondition_error inside a closure, which
-  /// would wait for itself.
+  /// deadline_exceeded_error after `limit`, and the closures go on: it says which have not ended, where they are and
+  /// for what they wait, and comes up to half a second after the limit; failed_precondition_error inside a closure,
+  /// which would wait for itself.
   void join(duration limit = std::chrono::hours{24});
   /// True if every closure has ended. Does not wait, unless there is an error to throw.
   /// @throws as join
