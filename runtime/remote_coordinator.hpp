@@ -1,15 +1,14 @@
 // Schedules closures onto the cluster's workers from any member: an actor on a worker, a closure, an evaluator.
 //
 //   void on_member(troupe::member& here) {
-//     here.offer("planner", here.spawn(planner, here.coordinator()));   // its actor schedules, and takes values by
-//     `then`
+//     here.offer("planner", here.spawn(planner, here.coordinator()));   // an actor schedules, and takes values by then
 //   }
 //
 // They go through the chief, whose coordinator runs them like its own program's, and come back as remote values. What
 // is different: a closure that fails is its owner's affair, and no error of the program's; there is no `join`, since
 // each remote value says when it has ended; and a closure is handed to the chief once, so that it fails with
-// `unavailable` when the link to the chief is lost meanwhile, whether it has run or not. When the program raises an error of its own, which
-// cancels everything, these are cancelled, too. A member that is lost takes its closures with it.
+// `unavailable` when the link to the chief is lost meanwhile, whether it has run or not. When the program raises an
+// error of its own, which cancels everything, these are cancelled, too. A member that is lost takes its closures along.
 #pragma once
 
 #include <troupe/actors/offers/member.hpp>

@@ -70,8 +70,8 @@ class remote_value : public remote_value_base {
   /// Waits for the result and returns a copy.
   /// @throws cancelled_error if the closure (or the fiber that waits) was cancelled, what the closure threw (exceptions
   /// of the application's own arrive as themselves when they are registered: actors/values/exception.hpp), and
-  /// deadline_exceeded_error if `limit` passes first (the closure goes on): it says where the closure is and for what it
-  /// waits, and comes up to half a second after the limit. To look often, `wait_for` is better.
+  /// deadline_exceeded_error if `limit` passes first (the closure goes on): it says where the closure is and for what
+  /// it waits, and comes up to half a second after the limit. To look often, `wait_for` is better.
   T fetch() const { return fetch(longest_wait()); }
   T fetch(duration limit) const {
     const auto& result = await(limit);
