@@ -2,8 +2,8 @@
 //
 // The chief asks the sensor of worker 0 a question that is never answered, and writes "open question: CODE" when that
 // ends, which a loss does; then "found in process P" when it has found the sensor again; worker 1, in a closure, has,
-// too; the sensor has had the workers compute for it; and that of worker 1 has heard of the losses. After so many losses
-// as its argument says the program ends.
+// too; the sensor has had the workers compute for it; and that of worker 1 has heard of the losses. After so many as
+// its argument says the program ends.
 #pragma once
 
 #include "process_cluster.hpp"
