@@ -29,7 +29,7 @@ class waiting_closure final : public awaiting {
       : awaiting("another closure"), other_(other), here_(closure_environment::current()) {
     if (here_ != nullptr) here_->begin_wait_for_closure();
   }
-  ~waiting_closure() {
+  ~waiting_closure() override {
     if (here_ != nullptr) here_->end_wait_for_closure();
   }
 

@@ -82,9 +82,9 @@ mutex::~mutex() {
 
 void mutex::lock() {
   const auto who = fiber_host::current_runner();
-  if (!state_->take(who)) std::shared_ptr {
-      state_
-      } -> wait(who);
+  if (state_->take(who)) return;
+  const auto kept = state_;
+  kept->wait(who);
 }
 
 bool mutex::try_lock() { return state_->take(fiber_host::current_runner()); }
@@ -135,8 +135,7 @@ bool mutex::state::enter(place& mine, time_point now) {
     if ((seen & ~awaited_bit) == mine.who.number)
       throw failed_precondition_error{
           "a troupe::mutex was locked by who holds it already: it is not recursive, so unlock it first, or pass on "
-          "that "
-          "it is locked"};
+          "that it is locked"};
     if (seen == 0) {
       if (take(mine.who)) return true;
       seen = holder.load(std::memory_order_relaxed);

@@ -6,9 +6,8 @@
 //   struct quota_used_up : std::runtime_error { using runtime_error::runtime_error; };
 //   TROUPE_EXCEPTION(quota_used_up)                        // what is made from its text and is no more than that
 //
-//   class refused : public std::runtime_error { public: refused(const std::string& text, int code); int code() const;
-//   }; TROUPE_EXCEPTION(refused, &refused::what, &refused::code)  // what its constructor takes, and where it comes
-//   from
+//   class refused : public std::runtime_error { ... refused(const std::string& text, int code); int code() const; };
+//   TROUPE_EXCEPTION(refused, &refused::what, &refused::code)  // what its constructor takes, and where it comes from
 //
 // That is all, beside the class and in its namespace, in a header or a source file that every process has: what a
 // closure, a method of a server, a replica's function or an actor of the application's throws is thrown again by
