@@ -91,6 +91,8 @@ void completion::on_set(std::function<void()> observer) {
 }
 
 bool completion::wait_in_fiber(fiber_host& host, time_point deadline) {
+  // Unless somebody further out has said what it is.
+  const awaiting scope{"a troupe::completion"};
   const auto point = wait_point::make();
   std::function<void()> notify = make_notifier(host.clock().self(), [point] { point->complete(); });
   const auto number = add(notify);
