@@ -110,7 +110,7 @@ cluster::cluster(caf::actor_system& system, const task_config& config, cluster_o
     : implementation_(new implementation{.reference = cluster_reference{*this}, .system = system, .options = options}) {
   if (config.task.job != "chief")
     throw invalid_argument_error{fmt::format(
-        "a cluster is made by its chief, but this process is {}: make a troupe::node", to_string(config.task))};
+        "a cluster is made by its chief, but this process is {}: make a troupe::cluster_node", to_string(config.task))};
   options.detection.check();
   options.coordinator.check();
   if (!system.has_middleman())
@@ -133,7 +133,7 @@ cluster::cluster(caf::actor_system& system, chief_actors chief, local_cluster si
                                          .chief = std::move(chief),
                                          .is_guest = true}) {}
 
-void cluster::start(std::vector<std::pair<task_id, task_address>> members, const identity& who) {
+void cluster::start(std::vector<std::pair<task_id, task_address>> members, const member_identity& who) {
   auto& self = *implementation_;
   auto& chief = self.chief;
   for (const auto& [task, _] : members) {
@@ -218,7 +218,7 @@ std::string describe_absent(const cluster_view& view, const std::vector<task_id>
   std::string text;
   for (const auto& task : tasks) {
     const auto* record = view.find(task);
-    if (record != nullptr && record->state == presence::present) continue;
+    if (record != nullptr && record->state == member_presence::present) continue;
     text += fmt::format("{}{} at {}: {}", text.empty() ? "" : "; ", to_string(task),
                         record != nullptr ? to_string(record->address) : "no address",
                         record != nullptr ? record->why.render() : "it is no task of this cluster");
@@ -279,9 +279,9 @@ cluster_view cluster::begin_with_fewer(const cluster_view& now, const std::strin
   auto usable = false;
   std::vector<task_id> absent;
   for (const auto& record : now.members) {
-    if (record.state == presence::absent) absent.push_back(record.task);
-    if (record.task.job == "worker" && record.state == presence::present) usable = true;
-    if (record.task.job == "ps" && record.state == presence::absent)
+    if (record.state == member_presence::absent) absent.push_back(record.task);
+    if (record.task.job == "worker" && record.state == member_presence::present) usable = true;
+    if (record.task.job == "ps" && record.state == member_presence::absent)
       throw unavailable_error{"the cluster did not start: every parameter server must be up; " + missing};
   }
   if (!usable) throw unavailable_error{"the cluster did not start: no worker is up; " + missing};

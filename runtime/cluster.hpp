@@ -16,7 +16,7 @@
 #include <troupe/actors/offers/offer_limits.hpp>
 #include <troupe/actors/variables/variable_operations.hpp>
 #include <troupe/runtime/cluster/task_environment.hpp>
-#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/cluster_node.hpp>
 
 #include <atomic>
 #include <functional>
@@ -132,7 +132,7 @@ class cluster {
 
  private:
   struct implementation;
-  void start(std::vector<std::pair<task_id, task_address>> members, const identity& who);
+  void start(std::vector<std::pair<task_id, task_address>> members, const member_identity& who);
   /// Nothing: some are still missing.
   std::optional<cluster_view> wait_a_while_for(const std::vector<task_id>& tasks, duration limit);
   static cluster_view begin_with_fewer(const cluster_view& now, const std::string& missing,

@@ -115,22 +115,22 @@ class variable_component {
 
   const std::string& device() const { return variable_->devices()[copy_]; }
   tensor read() const { return variable_->read_copy(copy_); }
-  template <element T>
+  template <tensor_element T>
   T item() const {
     return read().template item<T>();
   }
   void assign(const tensor& x) const { variable_->write_copy(copy_, variable_update::assign, x); }
   void assign_add(const tensor& x) const { variable_->write_copy(copy_, variable_update::assign_add, x); }
   void assign_sub(const tensor& x) const { variable_->write_copy(copy_, variable_update::assign_sub, x); }
-  template <element T>
+  template <tensor_element T>
   void assign(T x) const {
     assign(tensor::scalar(x));
   }
-  template <element T>
+  template <tensor_element T>
   void assign_add(T x) const {
     assign_add(tensor::scalar(x));
   }
-  template <element T>
+  template <tensor_element T>
   void assign_sub(T x) const {
     assign_sub(tensor::scalar(x));
   }
@@ -163,7 +163,7 @@ class distributed_variable {
 
   /// @throws invalid_argument_error across replicas for on_read without an aggregation.
   tensor read() const;
-  template <element T>
+  template <tensor_element T>
   T item() const {
     return read().template item<T>();
   }
@@ -175,15 +175,15 @@ class distributed_variable {
   void assign_sub(const tensor& x) const { write(variable_update::assign_sub, x); }
   /// A plain number is the same on all replicas: its mean is itself, and its sum is an error in replica context if
   /// there is more than one replica, because it could mean either.
-  template <element T>
+  template <tensor_element T>
   void assign(T x) const {
     write_number(variable_update::assign, tensor::scalar(x));
   }
-  template <element T>
+  template <tensor_element T>
   void assign_add(T x) const {
     write_number(variable_update::assign_add, tensor::scalar(x));
   }
-  template <element T>
+  template <tensor_element T>
   void assign_sub(T x) const {
     write_number(variable_update::assign_sub, tensor::scalar(x));
   }

@@ -136,7 +136,7 @@ void parameter_server_strategy::recreate(std::span<const recreated_variable> wan
   std::vector<bool> usable;
   usable.reserve(static_cast<std::size_t>(server_count()));
   for (int server = 0; server < server_count(); ++server)
-    usable.push_back(view.find({"ps", server})->state == presence::present);
+    usable.push_back(view.find({"ps", server})->state == member_presence::present);
   if (std::find(usable.begin(), usable.end(), true) == usable.end())
     throw_status(view.find({"ps", 0})->why.wrap(
         status_code::unavailable, "no parameter server is there to hold the variables; wait until one has come back"));

@@ -8,7 +8,7 @@
 // restore has replaced them, and when making it failed half way.
 //
 // Semantics: semantics.md 1.6. Placement is round robin over the servers, one counter for all shards, as in the
-// reference; `placement::balanced_bytes` is ours.
+// reference; `server_placement::balanced_bytes` is ours.
 #pragma once
 
 #include <troupe/runtime/cluster.hpp>
@@ -27,7 +27,7 @@
 namespace troupe {
 
 struct strategy_options {
-  placement where = placement::round_robin;
+  server_placement where = server_placement::round_robin;
   /// Splits variables that `sharded` makes without a partitioner of their own.
   partitioner shards;
   /// How long making one variable may take, with the time until its server has joined.
@@ -60,7 +60,7 @@ class parameter_server_strategy {
 
   /// A number on a server. @throws already_exists_error when the name is taken; unavailable_error when its server is
   /// lost; deadline_exceeded_error after `creation_limit`.
-  template <element T>
+  template <tensor_element T>
   troupe::variable<T> variable(std::string name, T initial) {
     return {create(std::move(name), tensor::scalar<T>(initial), 1), client()};
   }

@@ -61,7 +61,7 @@ int server_allocator::next(std::int64_t shard_bytes, const std::vector<bool>& us
   const auto fits = [&](std::size_t server) { return usable.empty() || usable[server]; };
   auto chosen = turn_++ % bytes_.size();
   while (!fits(chosen)) chosen = turn_++ % bytes_.size();
-  if (policy_ == placement::balanced_bytes)
+  if (policy_ == server_placement::balanced_bytes)
     for (std::size_t server = 0; server < bytes_.size(); ++server)
       if (fits(server) && (bytes_[server] < bytes_[chosen] || (bytes_[server] == bytes_[chosen] && server < chosen)))
         chosen = server;

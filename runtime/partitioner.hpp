@@ -30,7 +30,7 @@ partitioner max_size_partitioner(std::int64_t shard_bytes_max, std::int64_t shar
 std::vector<std::int64_t> split_rows(std::int64_t rows, std::int64_t shards);
 
 /// Which server gets the next shard.
-enum class placement : std::uint8_t {
+enum class server_placement : std::uint8_t {
   round_robin,     ///< one after the other, over all variables, as the reference does
   balanced_bytes,  ///< the server that holds the fewest bytes
 };
@@ -38,14 +38,15 @@ enum class placement : std::uint8_t {
 /// Hands out servers. Belongs to one strategy.
 class server_allocator {
  public:
-  server_allocator(placement policy, int servers) : policy_(policy), bytes_(static_cast<std::size_t>(servers), 0) {}
+  server_allocator(server_placement policy, int servers)
+      : policy_(policy), bytes_(static_cast<std::size_t>(servers), 0) {}
   /// Only servers that are usable, if it is given, which one must be.
   int next(std::int64_t shard_bytes, const std::vector<bool>& usable = {});
   /// A shard is gone.
   void give_back(int server, std::int64_t shard_bytes);
 
  private:
-  placement policy_;
+  server_placement policy_;
   std::vector<std::int64_t> bytes_;
   std::size_t turn_ = 0;
 };

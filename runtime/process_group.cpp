@@ -10,7 +10,7 @@
 #include <troupe/runtime/cluster/host_identity.hpp>
 #include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
-#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/process_group.hpp>
 
 #include <caf/actor_cast.hpp>

@@ -1,6 +1,6 @@
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/rpc/internal/rpc_executor.hpp>
-#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
 #include <troupe/runtime/rpc/rpc_system.hpp>
 #include <troupe/runtime/rpc/rpc_transport.hpp>

@@ -113,7 +113,7 @@ int code_of(const member_end& end, const task_id& task) {
   return end.how == member_end::kind::failed ? program_failed : chief_lost;
 }
 
-void wait_for_chief(node& member, const task_config& config) {
+void wait_for_chief(cluster_node& member, const task_config& config) {
   constexpr auto interval = std::chrono::seconds{5};
   const auto what =
       fmt::format("{} listens on {} and waits for its chief of {}", to_string(config.task),
@@ -126,7 +126,7 @@ void wait_for_chief(node& member, const task_config& config) {
 int run_member(caf::actor_system& system, const process& here, const node_options& options) {
   const auto& config = *here.flags.config;
   try {
-    node member{system, config, options};
+    cluster_node member{system, config, options};
     try {
       const stop_request::interrupted scope{here.stop};
       wait_for_chief(member, config);

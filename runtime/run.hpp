@@ -6,7 +6,7 @@
 //
 // Without TF_CONFIG the whole cluster runs inside this process. With it, the process takes its role: the chief runs the
 // program, workers and parameter servers serve until the chief ends or is lost. An application that owns its actor
-// system makes `troupe::cluster` and `troupe::node` itself instead.
+// system makes `troupe::cluster` and `troupe::cluster_node` itself instead.
 //
 // `run_group` is the same for replicas in step (multi_worker_mirrored_strategy.hpp): every process of the cluster runs
 // the program, as part of a process_group.

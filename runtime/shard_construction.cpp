@@ -32,7 +32,7 @@ std::size_t bytes_of(const std::string& variable, const shard_content& content) 
 cluster_view joined(cluster& cluster, const task_id& server, duration limit) {
   auto view = cluster.view();
   const auto& record = *view.find(server);
-  if (record.state == presence::present || record.incarnation != 0) return view;
+  if (record.state == member_presence::present || record.incarnation != 0) return view;
   return cluster.wait_for({server}, limit);
 }
 
@@ -45,7 +45,8 @@ bool may_exist(const cluster_view& view, const shard_address& shard) {
 }  // namespace
 
 parameter_server_actor reach(const cluster& cluster, const member_record& server, duration limit) {
-  if (server.state == presence::absent) throw_status(server.why.wrap(status_code::unavailable, to_string(server.task)));
+  if (server.state == member_presence::absent)
+    throw_status(server.why.wrap(status_code::unavailable, to_string(server.task)));
   member_actor member;
   ask(
       cluster.system(), cluster.dialer(), limit, "dialling " + to_string(server.task),

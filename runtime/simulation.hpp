@@ -174,7 +174,7 @@ class simulation : public closure_scheduler<simulation> {
 
   /// Makes a variable on one server; goes on until it is there. @throws what the server answers.
   tensor_variable make_variable(std::string name, const tensor& initial, int server = 0);
-  template <element T>
+  template <tensor_element T>
   variable<T> make_variable(std::string name, T initial, int server = 0) {
     const auto made = make_variable(std::move(name), tensor::scalar<T>(initial), server);
     return {made.shared_record(), made.client()};
@@ -183,7 +183,7 @@ class simulation : public closure_scheduler<simulation> {
   std::shared_ptr<operation_group> start(planned_operation plan, duration limit = std::chrono::seconds{30});
   /// Reads; goes on until the answer is there. @throws the operation's error.
   tensor read(const tensor_variable& from, duration limit = std::chrono::seconds{30});
-  template <element T>
+  template <tensor_element T>
   T read(const variable<T>& from, duration limit = std::chrono::seconds{30}) {
     return read(from.as_tensor(), limit).template item<T>();
   }

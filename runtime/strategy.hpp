@@ -102,7 +102,7 @@ class strategy {
   /// same variables in the same order; they get the same one, with replica 0's initial value.
   /// @throws already_exists_error for a name that is taken; invalid_argument_error when replicas differ.
   distributed_variable variable(std::string name, const tensor& initial, variable_options options = {}) const;
-  template <element T>
+  template <tensor_element T>
   distributed_variable variable(std::string name, T initial, variable_options options = {}) const {
     return variable(std::move(name), tensor::scalar(initial), options);
   }

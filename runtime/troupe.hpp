@@ -14,7 +14,7 @@
 #include <troupe/runtime/distributed_dataset.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
-#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 #include <troupe/runtime/partitioner.hpp>
 #include <troupe/runtime/remote_value.hpp>

@@ -157,7 +157,7 @@ class sharded_variable : public tensor_variable {
 };
 
 /// One number on a server.
-template <element T>
+template <tensor_element T>
 class variable : public variable_base {
  public:
   using value_type = T;

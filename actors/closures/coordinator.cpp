@@ -152,11 +152,11 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
         for (const auto& worker : roster_.all())
           if (worker->at == worker_entry::admission::admitted) send_cancel(*worker, {}, {id}, {});
       },
-      [this](up_atom, const member_actor& door, const worker_actor& handle, wire<identity>& who) {
+      [this](up_atom, const member_actor& door, const worker_actor& handle, wire<member_identity>& who) {
         const turn scope{*this};
         if (handle && who.open().ok()) worker_up(door, handle, *who);
       },
-      [this](up_atom, const parameter_server_actor& handle, wire<identity>& who) {
+      [this](up_atom, const parameter_server_actor& handle, wire<member_identity>& who) {
         if (handle && who.open().ok()) server_up(handle, *who);
       },
       [this](down_atom, wire<member_record>& message) {

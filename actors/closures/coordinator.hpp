@@ -224,7 +224,7 @@ class coordinator_state {
                    const status& why);
 
   // --- workers ---
-  void worker_up(const member_actor& door, const worker_actor& handle, identity who);
+  void worker_up(const member_actor& door, const worker_actor& handle, member_identity who);
   void request_admission(worker_entry& worker);
   void admitted(worker_entry& worker);
   void readmit(worker_entry& worker, const status& why);
@@ -235,7 +235,7 @@ class coordinator_state {
   void tell_servers(const std::shared_ptr<loss>& lost);
   wire<session_fence> fence() const;
   void give_back(const loss& lost);
-  void server_up(const parameter_server_actor& handle, const identity& who);
+  void server_up(const parameter_server_actor& handle, const member_identity& who);
   void server_down(const member_record& record);
   void give_back_redirected(worker_entry& worker);
   bool give_back(const closure_ptr& what, const status& why);

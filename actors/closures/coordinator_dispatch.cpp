@@ -187,7 +187,7 @@ void coordinator_state::send_cancel(worker_entry& worker, std::vector<closure_id
 
 // --- workers --------------------------------------------------------------------------------------------------------
 
-void coordinator_state::worker_up(const member_actor& door, const worker_actor& handle, identity who) {
+void coordinator_state::worker_up(const member_actor& door, const worker_actor& handle, member_identity who) {
   auto* found = roster_.find(who.task.index);
   if (found == nullptr || who.task.job != "worker") return;  // none of this cluster's specification
   auto& worker = *found;

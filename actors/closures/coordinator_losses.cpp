@@ -50,7 +50,7 @@ wire<session_fence> coordinator_state::fence() const {
 }
 
 /// It may be one that the chief had lost and that has not ended: it has missed what was told meanwhile.
-void coordinator_state::server_up(const parameter_server_actor& handle, const identity& who) {
+void coordinator_state::server_up(const parameter_server_actor& handle, const member_identity& who) {
   servers_.insert_or_assign(who.task.index, server_entry{handle, who.incarnation});
   requests_.ask(
       handle, options_.fence_limit, fmt::format("telling {} which workers are in", to_string(who.task)),

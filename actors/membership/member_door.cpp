@@ -40,7 +40,7 @@ member_actor::behavior_type member_door_state::make_behavior(member_door_options
   if (options_.worker) self_->monitor(options_.worker);
   if (options_.server) self_->monitor(options_.server);
   return {
-      [this](adopt_atom, const membership_actor& chief, wire<adoption>& terms) -> caf::result<wire<identity>> {
+      [this](adopt_atom, const membership_actor& chief, wire<adoption>& terms) -> caf::result<wire<member_identity>> {
         if (const auto problem = terms.open(); !problem.ok()) return make_error(problem);
         return adopt(chief, *terms);
       },
@@ -78,7 +78,7 @@ member_actor::behavior_type member_door_state::make_behavior(member_door_options
   };
 }
 
-caf::result<wire<identity>> member_door_state::adopt(const membership_actor& chief, const adoption& terms) {
+caf::result<wire<member_identity>> member_door_state::adopt(const membership_actor& chief, const adoption& terms) {
   if (!leaving_.ok()) return make_error(leaving_);
   const auto& self = options_.self;
   if (terms.chief.protocol != self.protocol)
@@ -101,7 +101,7 @@ caf::result<wire<identity>> member_door_state::adopt(const membership_actor& chi
   last_heard_ = clock_.now();
   self_->monitor(chief_);
   if (options_.directory) self_->send(options_.directory, adopt_atom_v, chief_, wire<job_sizes>{terms.jobs});
-  return wire<identity>{self};
+  return wire<member_identity>{self};
 }
 
 /// A chief that lives dials again within milliseconds.

@@ -25,7 +25,7 @@
 namespace troupe {
 
 struct member_door_options {
-  identity self;
+  member_identity self;
   worker_actor worker;
   parameter_server_actor server;
   /// Of the application's actors; null: nobody offers any.
@@ -50,7 +50,7 @@ class member_door_state {
   member_actor::behavior_type make_behavior(member_door_options options);
 
  private:
-  caf::result<wire<identity>> adopt(const membership_actor& chief, const adoption& terms);
+  caf::result<wire<member_identity>> adopt(const membership_actor& chief, const adoption& terms);
   void lose_link(const status& why);
   void take_view(wire<cluster_view>& view);
   void tick();

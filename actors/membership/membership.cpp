@@ -97,7 +97,7 @@ void membership_state::adopt(member_entry& member, const member_actor& handle) {
   const auto what = fmt::format("taking in {}", to_string(member.record.task));
   requests_.ask(
       handle, options_.dial_limit, what,
-      [this, &member, handle, failed, what](wire<identity>& answer) {
+      [this, &member, handle, failed, what](wire<member_identity>& answer) {
         if (const auto problem = answer.open(); !problem.ok()) return failed(problem);
         const auto enters = [this, &member, handle, who = *answer](auto& role) {
           self_->demonitor(handle.address());
@@ -120,10 +120,10 @@ void membership_state::adopt(member_entry& member, const member_actor& handle) {
   self_->monitor(handle);
 }
 
-void membership_state::enter(member_entry& member, const member_actor& handle, const identity& who) {
+void membership_state::enter(member_entry& member, const member_actor& handle, const member_identity& who) {
   member.handle = handle;
   member.record.incarnation = who.incarnation;
-  member.record.state = presence::present;
+  member.record.state = member_presence::present;
   member.record.why = {};
   self_->send(detector_, watch_atom_v, member.key, pingable_actor{handle});
   changed(member);
@@ -135,32 +135,32 @@ void membership_state::enter(member_entry& member, const member_actor& handle, c
                        "registered by name (TROUPE_REGISTER)"});
 }
 
-void membership_state::present(member_entry& member, const member_actor& handle, const identity& who,
+void membership_state::present(member_entry& member, const member_actor& handle, const member_identity& who,
                                const worker_actor& worker) {
   if (retiring_) return;
   enter(member, handle, who);
   // The worker hears the view before the first closure, which may use variables.
   self_->send(handle, view_atom_v, servers());
-  if (audience_.coordinator) self_->send(audience_.coordinator, up_atom_v, handle, worker, wire<identity>{who});
+  if (audience_.coordinator) self_->send(audience_.coordinator, up_atom_v, handle, worker, wire<member_identity>{who});
 }
 
-void membership_state::present(member_entry& member, const member_actor& handle, const identity& who,
+void membership_state::present(member_entry& member, const member_actor& handle, const member_identity& who,
                                const parameter_server_actor& server) {
   if (retiring_) return;
   // The coordinator first: what it has to say to the server is said before others find it.
-  if (audience_.coordinator) self_->send(audience_.coordinator, up_atom_v, server, wire<identity>{who});
+  if (audience_.coordinator) self_->send(audience_.coordinator, up_atom_v, server, wire<member_identity>{who});
   enter(member, handle, who);
 }
 
 /// A member that only runs the application's actors.
-void membership_state::present(member_entry& member, const member_actor& handle, const identity& who,
+void membership_state::present(member_entry& member, const member_actor& handle, const member_identity& who,
                                const member_actor&) {
   if (!retiring_) enter(member, handle, who);
 }
 
 void membership_state::retry(member_entry& member, const status& why) {
   member.last_failure = why;
-  if (member.record.state == presence::absent && member.record.incarnation == 0)
+  if (member.record.state == member_presence::absent && member.record.incarnation == 0)
     member.record.why = why.wrap(status_code::unavailable, to_string(member.record.task) + " has not joined yet");
   clock_.after(options_.dial_retry, [this, &member] { dial(member); });
 }
@@ -169,12 +169,12 @@ void membership_state::retry(member_entry& member, const status& why) {
 
 void membership_state::suspect(std::uint64_t key, const status& why) {
   auto& member = *members_[key];
-  if (member.record.state == presence::absent || retiring_) return;
+  if (member.record.state == member_presence::absent || retiring_) return;
   requests_.lost(member.handle.address(), why);
   // It may be alive behind a link that leads nowhere.
   self_->send(dialer_, hang_up_atom_v, member.handle.node());
   member.handle = nullptr;
-  member.record.state = presence::absent;
+  member.record.state = member_presence::absent;
   member.record.why = why.wrap(status_code::unavailable, to_string(member.record.task) + " is lost");
   changed(member);
   publish(event_kind::member_lost, member, member.record.why);
@@ -243,10 +243,10 @@ void membership_state::tell(const presence_listener& listener, const task_id& ta
                 wire<member_record>{member.record});
     return;
   }
-  member_record record{.task = task, .address = {}, .incarnation = 0, .state = presence::absent, .why = {}};
+  member_record record{.task = task, .address = {}, .incarnation = 0, .state = member_presence::absent, .why = {}};
   if (task == options_.chief.task) {
     record.incarnation = options_.chief.incarnation;
-    record.state = presence::present;
+    record.state = member_presence::present;
   } else {
     record.why = {status_code::not_found, to_string(task) + " is no task of this cluster"};
   }
@@ -264,7 +264,7 @@ void membership_state::answer_waiting() {
 bool membership_state::all_present(const std::vector<task_id>& tasks) const {
   return std::all_of(tasks.begin(), tasks.end(), [this](const auto& task) {
     const auto found = by_task_.find(task);
-    return found != by_task_.end() && found->second->record.state == presence::present;
+    return found != by_task_.end() && found->second->record.state == member_presence::present;
   });
 }
 

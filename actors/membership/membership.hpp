@@ -34,7 +34,7 @@
 namespace troupe {
 
 struct membership_options {
-  identity chief;
+  member_identity chief;
   /// Workers and servers; the chief itself is not among them.
   std::vector<std::pair<task_id, task_address>> members;
   failure_detector_options detection;
@@ -80,11 +80,12 @@ class membership_state {
 
   void dial(member_entry& member);
   void adopt(member_entry& member, const member_actor& handle);
-  void enter(member_entry& member, const member_actor& handle, const identity& who);
-  void present(member_entry& member, const member_actor& handle, const identity& who, const worker_actor& worker);
-  void present(member_entry& member, const member_actor& handle, const identity& who,
+  void enter(member_entry& member, const member_actor& handle, const member_identity& who);
+  void present(member_entry& member, const member_actor& handle, const member_identity& who,
+               const worker_actor& worker);
+  void present(member_entry& member, const member_actor& handle, const member_identity& who,
                const parameter_server_actor& server);
-  void present(member_entry& member, const member_actor& handle, const identity& who, const member_actor& role);
+  void present(member_entry& member, const member_actor& handle, const member_identity& who, const member_actor& role);
   void suspect(std::uint64_t key, const status& why);
   void retry(member_entry& member, const status& why);
   wire<cluster_view> view() const;

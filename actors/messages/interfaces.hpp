@@ -150,7 +150,7 @@ using membership_actor =
 using member_actor = detail::extend<
     actor_finder,
     // A chief takes the process in.
-    caf::replies_to<adopt_atom, membership_actor, wire<adoption>>::with<wire<identity>>,
+    caf::replies_to<adopt_atom, membership_actor, wire<adoption>>::with<wire<member_identity>>,
     caf::replies_to<worker_atom>::with<worker_actor>, caf::replies_to<server_atom>::with<parameter_server_actor>,
     caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>, caf::reacts_to<view_atom, wire<cluster_view>>,
     caf::replies_to<retire_atom, wire<status>>::with<caf::ok_atom>,
@@ -201,8 +201,9 @@ using coordinator_actor = detail::extend<
     // A closure whose result stays on each worker, as a resource, for as long as `release` does not name it.
     caf::replies_to<resource_atom, wire<closure_order>>::with<caf::ok_atom>, caf::reacts_to<release_atom, resource_id>,
     // A member came or went. `up` starts the worker's admission.
-    caf::reacts_to<up_atom, member_actor, worker_actor, wire<identity>>,
-    caf::reacts_to<up_atom, parameter_server_actor, wire<identity>>, caf::reacts_to<down_atom, wire<member_record>>,
+    caf::reacts_to<up_atom, member_actor, worker_actor, wire<member_identity>>,
+    caf::reacts_to<up_atom, parameter_server_actor, wire<member_identity>>,
+    caf::reacts_to<down_atom, wire<member_record>>,
     // Answers when all that was scheduled before has ended; or with the first error, once everything else is cancelled.
     caf::replies_to<drained_atom>::with<caf::ok_atom>,
     // The same at once: is everything finished?

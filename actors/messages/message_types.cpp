@@ -41,7 +41,7 @@ void add_troupe_types(caf::actor_system_config& config) {
   add_type<wire<shard_numbers>>(config, "troupe.shard_numbers");
   add_type<wire<operation_batch>>(config, "troupe.operation_batch");
   add_type<wire<outcome_batch>>(config, "troupe.outcome_batch");
-  add_type<wire<identity>>(config, "troupe.identity");
+  add_type<wire<member_identity>>(config, "troupe.identity");
   add_type<wire<adoption>>(config, "troupe.adoption");
   add_type<wire<member_record>>(config, "troupe.member_record");
   add_type<wire<cluster_view>>(config, "troupe.cluster_view");

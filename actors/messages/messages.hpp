@@ -188,7 +188,7 @@ struct outcome_batch {
 // --- members --------------------------------------------------------------------------------------------------------
 
 /// Who a process is. `incarnation` is new for each start of a process, since node ids and actor ids can repeat.
-struct identity {
+struct member_identity {
   std::uint32_t protocol = protocol_number;
   task_id task;
   std::uint64_t incarnation = 0;
@@ -204,7 +204,7 @@ using job_sizes = std::map<std::string, int>;
 /// What the chief tells a member when it takes it in: who it thinks it is, how long silence may last, who else there
 /// is.
 struct adoption {
-  identity chief;
+  member_identity chief;
   task_id task;
   std::int64_t chief_silence_max_ns = 0;
   job_sizes jobs;
@@ -217,13 +217,13 @@ struct departure {
   status why;
 };
 
-enum class presence : std::uint8_t { absent, present };
+enum class member_presence : std::uint8_t { absent, present };
 
 struct member_record {
   task_id task;
   task_address address;
   std::uint64_t incarnation = 0;
-  presence state = presence::absent;
+  member_presence state = member_presence::absent;
   /// Why it is absent.
   status why;
 };

@@ -158,7 +158,7 @@ void directory_state::take_presence(const caf::strong_actor_ptr& door, const mem
   const auto found = followed_.find(record.task);
   if (found == followed_.end()) return;
   auto& [task, member] = *found;
-  if (record.state == presence::absent) {
+  if (record.state == member_presence::absent) {
     member.present = false;
     // A task that the cluster does not have will never come.
     return lose(member, record.why, record.why.code() == status_code::not_found);

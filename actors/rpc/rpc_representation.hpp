@@ -102,7 +102,7 @@ std::string number_name() {
 
 /// What a tensor of rank 1 holds without conversion.
 template <class T>
-concept packed_element = element<T> &&(integer<T> || floating<T> || std::same_as<T, bool>);
+concept packed_element = tensor_element<T> &&(integer<T> || floating<T> || std::same_as<T, bool>);
 
 template <class T>
 concept class_of_parts = (!std::is_void_v<typename troupe::detail::parts_of<T>::type>);

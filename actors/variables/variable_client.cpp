@@ -20,7 +20,7 @@ const status given_up{status_code::aborted, "its link has been given up"};
 
 status variable_client::lost(const server_link& server, std::uint64_t wanted) {
   const auto name = to_string(server.record.task);
-  if (server.record.state == presence::absent)
+  if (server.record.state == member_presence::absent)
     return server.record.why.wrap(status_code::unavailable,
                                   fmt::format("{} is lost with the variables it held; wait for it to come back and "
                                               "restore a checkpoint",
@@ -481,7 +481,7 @@ void variable_client::take_view(const cluster_view& view) {
 void variable_client::take_record(const member_record& record) {
   auto& server = servers_[record.task.index];
   const auto before = std::exchange(server.record, record).incarnation;
-  const auto present = record.state == presence::present;
+  const auto present = record.state == member_presence::present;
   if (record.incarnation != 0 && record.incarnation != before) {
     constexpr std::size_t remembered_max = 1000;
     server.lives.push_back(record.incarnation);

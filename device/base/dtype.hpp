@@ -75,12 +75,12 @@ struct dtype_traits<bool> : dtype_constant<dtype::boolean> {};
 
 /// A C++ type that tensors can hold: float, double, float16, bfloat16, std::int8_t to std::int64_t, std::uint8_t, bool.
 template <class T>
-concept element = requires {
+concept tensor_element = requires {
   detail::dtype_traits<T>::value;
 };
 
 /// The tag of an element type.
-template <element T>
+template <tensor_element T>
 constexpr dtype dtype_of = detail::dtype_traits<T>::value;
 
 /// Calls `f(std::type_identity<T>{})` with the C++ type behind the tag and returns what `f` returns.

@@ -17,7 +17,7 @@ namespace troupe {
 
 /// Element types that Eigen computes with.
 template <class T>
-concept eigen_scalar = element<T> && std::is_arithmetic_v<T>;
+concept eigen_scalar = tensor_element<T> && std::is_arithmetic_v<T>;
 
 template <eigen_scalar T>
 using row_major_matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

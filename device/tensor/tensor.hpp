@@ -43,7 +43,7 @@ class tensor {
   static tensor zeros(dtype type, const shape& extents, const std::string& device);
   static tensor uninitialised(dtype type, const shape& extents, const std::string& device);
 
-  template <element T>
+  template <tensor_element T>
   static tensor full(const shape& extents, T value) {
     tensor result = uninitialised(dtype_of<T>, extents);
     for (auto& each : result.mutable_values<T>()) each = value;
@@ -51,26 +51,26 @@ class tensor {
   }
 
   /// Shape (), one element.
-  template <element T>
+  template <tensor_element T>
   static tensor scalar(T value) {
     return full(shape{}, value);
   }
 
   /// Copies the elements in row-major order. Throws invalid_argument_error if their number does not fit the shape.
-  template <element T>
+  template <tensor_element T>
   static tensor of(const shape& extents, std::span<const T> elements) {
     return copy_of(dtype_of<T>, extents, elements.size(), std::as_bytes(elements));
   }
-  template <element T>
+  template <tensor_element T>
   static tensor of(const shape& extents, std::initializer_list<T> elements) {
     return of<T>(extents, std::span{elements.begin(), elements.size()});
   }
   /// Rank 1.
-  template <element T>
+  template <tensor_element T>
   static tensor of(std::initializer_list<T> elements) {
     return of<T>(shape{static_cast<std::int64_t>(elements.size())}, elements);
   }
-  template <element T>
+  template <tensor_element T>
   static tensor of(const std::vector<T>& elements) {
     tensor result = uninitialised(dtype_of<T>, shape{static_cast<std::int64_t>(elements.size())});
     std::copy(elements.begin(), elements.end(), result.mutable_values<T>().begin());  // also from a vector of bool
@@ -99,7 +99,7 @@ class tensor {
   // -- elements; throw failed_precondition_error if they are not in host memory -------------------------------------
 
   /// All elements in row-major order. Throws invalid_argument_error if T is not this tensor's type.
-  template <element T>
+  template <tensor_element T>
   std::span<const T> values() const {
     check_dtype(dtype_of<T>);
     const auto raw = bytes();
@@ -107,7 +107,7 @@ class tensor {
   }
 
   /// The same for writing. Copies the elements first if they are shared. Throws invalid_argument_error as values().
-  template <element T>
+  template <tensor_element T>
   std::span<T> mutable_values() {
     check_dtype(dtype_of<T>);
     const auto raw = mutable_bytes();
@@ -115,7 +115,7 @@ class tensor {
   }
 
   /// The only element. Throws invalid_argument_error if there is not exactly one, or T is not this tensor's type.
-  template <element T>
+  template <tensor_element T>
   T item() const {
     check_single_element();
     return values<T>().front();

@@ -102,7 +102,7 @@ int run_application() {
     troupe::cluster chief{system, *task};
     return plan(system, chief);
   }
-  troupe::node member{system, *task};
+  troupe::cluster_node member{system, *task};
   return member.wait().how == troupe::member_end::kind::retired ? EXIT_SUCCESS : troupe::chief_lost;
 }
 

@@ -46,7 +46,7 @@ event_listener::behavior_type historian(event_listener::pointer, std::shared_ptr
 int workers_alive(const cluster& cluster) {
   int alive = 0;
   for (const auto& member : cluster.view().members)
-    alive += member.task.job == "worker" && member.state == presence::present;
+    alive += member.task.job == "worker" && member.state == member_presence::present;
   return alive;
 }
 

@@ -6,7 +6,7 @@
 #include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/runtime/cluster/member_actors.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
-#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/cluster_node.hpp>
 
 #include <caf/actor_cast.hpp>
 #include <fmt/format.h>

@@ -19,7 +19,7 @@ namespace troupe {
 struct node_options;
 
 struct member_plan {
-  identity who;
+  member_identity who;
   dialer_actor dialer;
   /// User code computes for long; only a simulation runs it on its scheduler.
   bool detached = true;

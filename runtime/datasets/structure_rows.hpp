@@ -48,13 +48,13 @@ struct stack_leaves {
   tensor operator()(std::span<const Leaf* const> leaves, const structure_path& path) const {
     if constexpr (std::is_same_v<Leaf, tensor>) {
       return stack_tensors(leaves, path);
-    } else if constexpr (element<Leaf>) {
+    } else if constexpr (tensor_element<Leaf>) {
       tensor result = tensor::uninitialised(dtype_of<Leaf>, shape{static_cast<std::int64_t>(leaves.size())});
       auto next = result.mutable_values<Leaf>().begin();
       for (const auto* leaf : leaves) *next++ = *leaf;
       return result;
     } else {
-      static_assert(element<Leaf>,
+      static_assert(tensor_element<Leaf>,
                     "only tensors and numbers of a tensor's element types can be batched; map other leaves first");
     }
   }

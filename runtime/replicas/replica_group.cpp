@@ -1,5 +1,5 @@
 #include <troupe/runtime/cluster/system_scope.hpp>
-#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/replicas/replica_group.hpp>
 #include <troupe/runtime/system_config.hpp>
 

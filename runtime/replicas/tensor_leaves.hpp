@@ -15,7 +15,7 @@ namespace troupe {
 
 /// A tensor or a number that tensors can hold.
 template <class T>
-concept tensor_leaf = std::is_same_v<T, tensor> || element<T>;
+concept tensor_leaf = std::is_same_v<T, tensor> || tensor_element<T>;
 
 /// What can be reduced; numbers have no axis along which they could be gathered.
 template <class T>

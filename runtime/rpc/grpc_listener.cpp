@@ -1,6 +1,6 @@
 #include <troupe/actors/values/internal/type_name.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
-#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/rpc/grpc_library.hpp>
 #include <troupe/runtime/rpc/grpc_listener.hpp>
 

@@ -3,7 +3,7 @@
 #include <troupe/runtime/cluster/basp_dialer.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
-#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
 #include <troupe/runtime/rpc/rpc_system.hpp>
 #include <troupe/runtime/rpc/rpc_transport.hpp>

@@ -30,7 +30,7 @@ class simulated_node {
   ~simulated_node();
   simulated_node(const simulated_node&) = delete;
 
-  const identity& who() const { return who_; }
+  const member_identity& who() const { return who_; }
   const task_address& address() const { return address_; }
   caf::actor_system& system() { return system_; }
   caf::io::network::test_multiplexer& network() { return network_; }
@@ -74,7 +74,7 @@ class simulated_node {
   void finish();
 
   task_address address_;
-  identity who_;
+  member_identity who_;
   config config_;
   caf::actor_system system_;
   caf::scheduler::test_coordinator& scheduler_;

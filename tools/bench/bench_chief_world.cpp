@@ -41,10 +41,11 @@ worker_actor::behavior_type counting_worker(worker_actor::pointer, byte_count by
           [](activity_atom, session_id, closure_id) { return wire<std::vector<closure_activity>>{}; }};
 }
 
-member_actor::behavior_type counting_door(member_actor::pointer, identity who, worker_actor worker, byte_count bytes) {
+member_actor::behavior_type counting_door(member_actor::pointer, member_identity who, worker_actor worker,
+                                          byte_count bytes) {
   return {[bytes, who](adopt_atom, const membership_actor&, wire<adoption>& terms) {
             count_content(bytes, terms);
-            return wire<identity>{who};
+            return wire<member_identity>{who};
           },
           [worker](worker_atom) { return worker; },
           [](server_atom) { return parameter_server_actor{}; },
@@ -61,8 +62,8 @@ member_actor::behavior_type counting_door(member_actor::pointer, identity who, w
           [bytes](dismiss_atom, wire<status>& why) { count_content(bytes, why); }};
 }
 
-identity identity_of(const task_id& task) {
-  identity who;
+member_identity identity_of(const task_id& task) {
+  member_identity who;
   who.task = task;
   who.incarnation = 1;
   who.build_id = program_build_id();

@@ -46,10 +46,10 @@ struct coordinator_world::implementation {
                                        event_bus_actor{});
     for (int i = 0; i < worker_count; ++i) {
       workers.push_back(world.system().spawn(stand_in));
-      identity who;
+      member_identity who;
       who.task = {"worker", i};
       who.build_id = program_build_id();
-      caf::anon_send(coordinator, up_atom_v, member_actor{}, workers.back(), wire<identity>{who});
+      caf::anon_send(coordinator, up_atom_v, member_actor{}, workers.back(), wire<member_identity>{who});
     }
     world.run();
   }

@@ -63,10 +63,10 @@ struct stalling_world::implementation {
     coordinator = world.system().spawn(troupe::coordinator, queue, options_for(where), event_bus_actor{});
     for (int i = 0; i < workers_count; ++i) {
       workers.push_back(world.system().spawn(keeping_worker));
-      identity who;
+      member_identity who;
       who.task = {"worker", i};
       who.build_id = program_build_id();
-      caf::anon_send(coordinator, up_atom_v, member_actor{}, workers.back(), wire<identity>{who});
+      caf::anon_send(coordinator, up_atom_v, member_actor{}, workers.back(), wire<member_identity>{who});
     }
     world.run();
   }

@@ -31,7 +31,7 @@ struct worker_entry {
   worker_actor handle;
   /// Of its process; may be missing.
   member_actor door;
-  identity who;
+  member_identity who;
   admission at = admission::gone;
   session_id session = 0;
   /// Another binary: it runs only functions that it registered by name.

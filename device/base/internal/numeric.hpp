@@ -38,7 +38,7 @@ constexpr To saturate(From x) {
 }
 
 /// Any element (or double) to any element type.
-template <element To, class From>
+template <tensor_element To, class From>
 constexpr To convert(const From& x) {
   const auto value = widen(x);
   if constexpr (std::same_as<To, bool>) {

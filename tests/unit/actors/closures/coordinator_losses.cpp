@@ -60,7 +60,7 @@ struct office_with_servers : office {
 
   void server_up(int index) {
     caf::anon_send(handle, up_atom_v, handles.at(static_cast<std::size_t>(index)),
-                   wire<identity>{{.task = {"ps", index}, .incarnation = life, .functions = {}, .host = {}}});
+                   wire<member_identity>{{.task = {"ps", index}, .incarnation = life, .functions = {}, .host = {}}});
     run();
   }
   heard_by_server& server(int index) { return *servers.at(static_cast<std::size_t>(index)); }

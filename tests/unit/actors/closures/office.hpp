@@ -63,7 +63,7 @@ inline worker_actor::behavior_type stand_in(worker_actor::pointer self, std::sha
 }
 
 inline member_actor::behavior_type stand_in_door(member_actor::pointer, std::shared_ptr<heard_by_worker> heard) {
-  return {[](adopt_atom, const membership_actor&, wire<adoption>&) { return wire<identity>{}; },
+  return {[](adopt_atom, const membership_actor&, wire<adoption>&) { return wire<member_identity>{}; },
           [](worker_atom) { return worker_actor{}; },
           [](server_atom) { return parameter_server_actor{}; },
           [](leave_atom, wire<status>&) {},
@@ -114,9 +114,9 @@ struct office : simulated_world {
     send_up({"worker", worker}, ++its.incarnation, its, foreign);
   }
   void send_up(const task_id& task, std::uint64_t incarnation, const desk& its, bool foreign = false) {
-    caf::anon_send(
-        handle, up_atom_v, its.door, its.worker,
-        wire<identity>{{.task = task, .incarnation = incarnation, .build_id = program_build_id() + (foreign ? 1 : 0)}});
+    caf::anon_send(handle, up_atom_v, its.door, its.worker,
+                   wire<member_identity>{
+                       {.task = task, .incarnation = incarnation, .build_id = program_build_id() + (foreign ? 1 : 0)}});
     run();
   }
   void down(int worker = 0) { send_down({"worker", worker}, desks.at(static_cast<std::size_t>(worker)).incarnation); }

@@ -45,7 +45,7 @@ parameter_server_actor::behavior_type server_of(const shard_actor& shard) {
 }
 
 member_actor::behavior_type door_of(const parameter_server_actor& server) {
-  return {[](adopt_atom, const membership_actor&, wire<adoption>&) { return wire<identity>{identity{}}; },
+  return {[](adopt_atom, const membership_actor&, wire<adoption>&) { return wire<member_identity>{member_identity{}}; },
           [](worker_atom) { return worker_actor{}; },
           [server](server_atom) { return server; },
           [](leave_atom, wire<status>&) {},
@@ -72,7 +72,7 @@ struct client_of_fibers : closure_environment {
     operations.emplace(self, clock, dialer, variable_client_options{}, &*fibers);
     fibers->at_turn_end([this] { operations->flush(); });
     operations->take_view(
-        {.epoch = 1, .members = {{.task = {"ps", 0}, .incarnation = incarnation, .state = presence::present}}});
+        {.epoch = 1, .members = {{.task = {"ps", 0}, .incarnation = incarnation, .state = member_presence::present}}});
   }
   variable_client& variables() override { return *operations; }
   int worker_index() const override { return 0; }
@@ -166,10 +166,10 @@ struct linked_client : simulated_world {
         client->operations->down(down.source, {status_code::unavailable, "down"});
       });
     });
-    view(incarnation, presence::present);
+    view(incarnation, member_presence::present);
   }
 
-  void view(std::uint64_t lives, presence state) {
+  void view(std::uint64_t lives, member_presence state) {
     client.act([&] {
       client->operations->take_view(
           {.epoch = 1, .members = {{.task = {"ps", 0}, .incarnation = lives, .state = state}}});
@@ -480,8 +480,8 @@ BOOST_FIXTURE_TEST_CASE(a_client_that_is_closed_ends_everything_and_sends_nothin
 
 BOOST_FIXTURE_TEST_CASE(a_server_that_was_restarted_is_dialled_and_used_again, linked_client) {
   add("first");
-  view(incarnation, presence::absent);
-  view(incarnation + 1, presence::present);
+  view(incarnation, member_presence::absent);
+  view(incarnation + 1, member_presence::present);
   auto where = only_shard;
   where.incarnation = incarnation + 1;
   add_all("second", {{where, {.kind = operation_kind::read}}});
@@ -539,7 +539,7 @@ BOOST_FIXTURE_TEST_CASE(a_link_to_a_server_that_is_down_is_dialled_again_until_t
   advance(std::chrono::seconds{5});
   BOOST_TEST(log->dialled > 1);
   check({"first"});
-  view(incarnation, presence::absent);
+  view(incarnation, member_presence::absent);
   BOOST_REQUIRE(ended.size() == 2u);
   BOOST_TEST(ended[1].find("is lost with the variables it held") != std::string::npos);
   const auto dialled = log->dialled;
@@ -550,7 +550,7 @@ BOOST_FIXTURE_TEST_CASE(a_link_to_a_server_that_is_down_is_dialled_again_until_t
 BOOST_FIXTURE_TEST_CASE(another_incarnation_fails_what_was_meant_for_the_one_before_it, linked_client) {
   log->scripts.push_back(late_answer());
   add("first");
-  view(incarnation + 1, presence::present);
+  view(incarnation + 1, member_presence::present);
   BOOST_REQUIRE(ended.size() == 1u);
   BOOST_TEST(ended[0].find("was restarted and lost the variables it held") != std::string::npos);
   transport->complete(0);

@@ -26,7 +26,7 @@ constexpr std::array dtypes{dtype::float32, dtype::float64, dtype::float16, dtyp
 /// What element `i` of rank `rank` is. Small integers, so that every order of operations gives the same.
 int element_of(int rank, std::int64_t i) { return static_cast<int>((i * 7 + rank * 5) % 3) + 1; }
 
-template <element T>
+template <tensor_element T>
 tensor elements_of(int rank, std::int64_t count) {
   tensor x = tensor::uninitialised(dtype_of<T>, shape{count});
   const auto values = x.mutable_values<T>();
@@ -60,14 +60,14 @@ double expected(reduce_op op, int ranks, std::int64_t i) {
 }
 
 /// How far a mean may be off, relative to it: it may have been computed in steps.
-template <element T>
+template <tensor_element T>
 constexpr double rounding() {
   if constexpr (std::same_as<T, float16>) return 0x1p-10;
   if constexpr (std::same_as<T, bfloat16>) return 0x1p-7;
   return 2 * static_cast<double>(std::numeric_limits<numeric::wide<T>>::epsilon());
 }
 
-template <element T, class Expected>
+template <tensor_element T, class Expected>
 void compare(const std::string& what, const tensor& x, std::int64_t count, Expected expect, double tolerance = 0) {
   if (x.element_count() != count) {
     throw data_loss_error{fmt::format("{}: {} elements, expected {}", what, x.element_count(), count)};
@@ -83,7 +83,7 @@ void compare(const std::string& what, const tensor& x, std::int64_t count, Expec
   }
 }
 
-template <element T>
+template <tensor_element T>
 void check_reductions(communicator& ranks, reduce_op op, std::int64_t count, std::chrono::nanoseconds limit) {
   const auto name = fmt::format("{} of {} x {} on rank {} of {}", to_string(op), count, to_string(dtype_of<T>),
                                 ranks.rank(), ranks.size());
@@ -99,7 +99,7 @@ void check_reductions(communicator& ranks, reduce_op op, std::int64_t count, std
       [&](std::int64_t i) { return expected(op, ranks.size(), ranks.rank() * count + i); }, tolerance);
 }
 
-template <element T>
+template <tensor_element T>
 void check_movements(communicator& ranks, std::int64_t count, std::chrono::nanoseconds limit) {
   const auto offset = dtype_of<T> == dtype::boolean ? 1 : 0;
   const auto name = fmt::format("{} x {} on rank {} of {}", count, to_string(dtype_of<T>), ranks.rank(), ranks.size());

@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_chief_of_many_processes_needs_the_middleman_and_says_so) 
   auto worker = chief;
   worker.task = {"worker", 0};
   BOOST_CHECK_THROW((cluster{system, worker}), invalid_argument_error);
-  BOOST_CHECK_THROW((node{system, worker}), failed_precondition_error);
+  BOOST_CHECK_THROW((cluster_node{system, worker}), failed_precondition_error);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -30,7 +30,7 @@ std::vector<T> all(const distributed_values<T>& values) {
 }
 
 /// The elements of a tensor.
-template <element T>
+template <tensor_element T>
 std::vector<T> elements(const tensor& x) {
   const auto values = x.values<T>();
   return {values.begin(), values.end()};

@@ -21,7 +21,7 @@ distributed_variable make(const mirrored_strategy& strategy, const tensor& initi
   return strategy.variable("v", initial, {.aggregation = aggregation});
 }
 
-template <element T>
+template <tensor_element T>
 std::vector<std::vector<T>> copies(const distributed_variable& v) {
   std::vector<std::vector<T>> result;
   for (const auto& each : v.components()) result.push_back(elements<T>(each.read()));

@@ -42,11 +42,11 @@ BOOST_AUTO_TEST_CASE(max_size_makes_as_few_shards_as_are_small_enough) {
 }
 
 BOOST_AUTO_TEST_CASE(round_robin_takes_turns_and_balanced_bytes_takes_the_emptiest) {
-  server_allocator turns{placement::round_robin, 2};
+  server_allocator turns{server_placement::round_robin, 2};
   BOOST_TEST(turns.next(1000) == 0);
   BOOST_TEST(turns.next(1) == 1);
   BOOST_TEST(turns.next(1) == 0);
-  server_allocator bytes{placement::balanced_bytes, 2};
+  server_allocator bytes{server_placement::balanced_bytes, 2};
   BOOST_TEST(bytes.next(1000) == 0);
   BOOST_TEST(bytes.next(1) == 1);
   BOOST_TEST(bytes.next(1) == 1);

@@ -42,19 +42,19 @@ struct node_options {
 };
 
 /// The identity of this process as that task; a new incarnation at each call.
-identity make_identity(const task_id& task);
+member_identity make_identity(const task_id& task);
 
 /// Asks the actors to end and waits for them, at most `limit`. Hand in the last handles: detached actors must be
 /// destroyed before their system can end. Blocks the thread, even inside a fiber. False if some are left.
 bool stop_actors(std::vector<caf::actor> actors, duration limit);
 
-class node {
+class cluster_node {
  public:
   /// Spawns what the task needs and publishes it on the task's port (the middleman must be loaded).
   /// @throws invalid_argument_error for a chief's configuration; unavailable_error when the port can't be used.
-  node(caf::actor_system& system, const task_config& config, node_options options = {});
-  ~node();
-  node(const node&) = delete;
+  cluster_node(caf::actor_system& system, const task_config& config, node_options options = {});
+  ~cluster_node();
+  cluster_node(const cluster_node&) = delete;
 
   /// The application's side of this member.
   member here() const;

@@ -7,7 +7,7 @@
 #include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/cluster/unannounced.hpp>
-#include <troupe/runtime/node.hpp>
+#include <troupe/runtime/cluster_node.hpp>
 
 #include <caf/actor_cast.hpp>
 #include <caf/io/middleman.hpp>
@@ -23,9 +23,9 @@
 
 namespace troupe {
 
-identity make_identity(const task_id& task) {
+member_identity make_identity(const task_id& task) {
   static std::mt19937_64 numbers{std::random_device{}()};
-  identity self;
+  member_identity self;
   self.task = task;
   // Zero means "not known yet" in a view.
   do self.incarnation = numbers() >> 1;
@@ -84,7 +84,7 @@ bool stop_actors(std::vector<caf::actor> actors, duration limit) {
   return true;
 }
 
-struct node::implementation {
+struct cluster_node::implementation {
   caf::actor_system& system;
   node_options options;
   member_actors actors;
@@ -94,7 +94,7 @@ struct node::implementation {
   completion ended;
 };
 
-node::node(caf::actor_system& system, const task_config& config, node_options options)
+cluster_node::cluster_node(caf::actor_system& system, const task_config& config, node_options options)
     : implementation_(new implementation{.system = system, .options = options}) {
   auto& self = *implementation_;
   if (config.task.job == "chief")
@@ -136,13 +136,13 @@ node::node(caf::actor_system& system, const task_config& config, node_options op
   tcp_connector::of_process()->connect(chief, knock_limit, [](connector::connection, const status&) {});
 }
 
-node::~node() {
+cluster_node::~cluster_node() {
   auto& self = *implementation_;
   self.system.middleman().unpublish(self.actors.door, self.port);
   stop();
 }
 
-void node::stop() {
+void cluster_node::stop() {
   auto& self = *implementation_;
   stop_application(*self.actors.application, self.options.stop_limit);
   self.actors.door = nullptr;
@@ -150,18 +150,20 @@ void node::stop() {
   stop_actors(std::move(self.actors.all), self.options.stop_limit);
 }
 
-void node::leave(const status& why) { caf::anon_send(implementation_->actors.door, leave_atom_v, wire<status>{why}); }
+void cluster_node::leave(const status& why) {
+  caf::anon_send(implementation_->actors.door, leave_atom_v, wire<status>{why});
+}
 
-member node::here() const { return member{implementation_->actors.application}; }
+member cluster_node::here() const { return member{implementation_->actors.application}; }
 
-bool node::is_adopted() const { return implementation_->actors.application->book->knows_jobs(); }
+bool cluster_node::is_adopted() const { return implementation_->actors.application->book->knows_jobs(); }
 
-std::optional<member_end> node::wait_for(duration limit) {
+std::optional<member_end> cluster_node::wait_for(duration limit) {
   if (!implementation_->ended.wait_until(later(current_time(), limit))) return std::nullopt;
   return implementation_->end;
 }
 
-member_end node::wait() {
+member_end cluster_node::wait() {
   implementation_->ended.wait_until(never, "the end of this member");
   return implementation_->end;
 }
