@@ -28,7 +28,7 @@ value_promise_actor remote_value_base::handle() const {
 
 const value& remote_value_base::await(duration limit) const {
   const auto& scheduled = checked();
-  if (!scheduled.wait_for(limit))
+  if (!closure::wait_for(closure_, limit))
     throw deadline_exceeded_error{fmt::format("the remote value of {} was not ready within {} ms: {}",
                                               to_string(scheduled.function), in_milliseconds(limit),
                                               describe_outstanding(coordinator_, closure_, limit))};

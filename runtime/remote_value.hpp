@@ -35,7 +35,10 @@ class remote_value_base {
   remote_value_state state() const { return checked().state(); }
   /// Waits at most this long. False: not ready yet. @throws cancelled_error when the fiber is cancelled;
   /// resource_exhausted_error when too many closures of a worker wait for others already.
-  bool wait_for(duration limit) const { return checked().wait_for(limit); }
+  bool wait_for(duration limit) const {
+    checked();
+    return closure::wait_for(closure_, limit);
+  }
   /// The closure is not wanted any more: the value becomes aborted, and a worker that runs it is told to stop.
   void cancel() const;
   /// An actor that answers `find_atom` with the value, or with the error, as soon as there is one.

@@ -83,9 +83,8 @@ class remote_method<Result(Parameters...)> {
  private:
   template <class... Arguments>
   [[noreturn]] static void refuse() {
-    static_assert(!troupe::detail::any_loses_fraction<std::function<Result(Parameters...)>, Arguments...>,
-                  "an argument would lose its fraction, because the parameter is an integer: pass an integer "
-                  "(static_cast<int>(x), std::lround(x)), or give the parameter a floating-point type");
+    troupe::detail::refuse_lost_fraction<
+        troupe::detail::any_loses_fraction<std::function<Result(Parameters...)>, Arguments...>>();
     std::terminate();
   }
 

@@ -132,9 +132,7 @@ bool in_cross_replica_context();
 
 template <class F, class... Args>
 auto strategy::run(F function, Args... arguments) const {
-  static_assert(!detail::any_loses_fraction<typename detail::signature_of<F>::type, sliced_t<Args>...>,
-                "an argument would lose its fraction, because the parameter is an integer: pass an integer "
-                "(static_cast<int>(x), std::lround(x)), or give the parameter a floating-point type");
+  detail::refuse_lost_fraction<detail::any_loses_fraction<typename detail::signature_of<F>::type, sliced_t<Args>...>>();
   using result = std::decay_t<std::invoke_result_t<F&, sliced_t<Args>...>>;
   const auto shared = std::make_shared<std::tuple<Args...>>(std::move(arguments)...);
   auto results = state_->run([function = std::move(function), shared](int replica) -> erased {

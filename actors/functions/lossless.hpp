@@ -36,6 +36,14 @@ requires(
     sizeof...(Arguments)) inline constexpr bool any_loses_fraction<std::function<Result(Parameters...)>, Arguments...> =
     (loses_fraction<Arguments, Parameters> || ...);
 
+/// Does not compile for such a call.
+template <bool LosesFraction>
+constexpr void refuse_lost_fraction() {
+  static_assert(!LosesFraction,
+                "an argument would lose its fraction, because the parameter is an integer: pass an integer "
+                "(static_cast<int>(x), std::lround(x)), or give the parameter a floating-point type");
+}
+
 [[noreturn]] void throw_does_not_fit(std::string_view number, std::string_view parameter);
 
 /// The argument as it is, for a parameter of this type. @throws invalid_argument_error for an integer that the type

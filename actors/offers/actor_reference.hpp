@@ -20,17 +20,21 @@
 #include <troupe/actors/offers/actor_watch.hpp>
 #include <troupe/actors/offers/passed_message.hpp>
 #include <troupe/actors/values/message_type.hpp>
+#include <troupe/actors/values/wire.hpp>
 
 #include <caf/actor_cast.hpp>
 #include <caf/behavior.hpp>
 #include <caf/duration.hpp>
 #include <caf/make_message.hpp>
+#include <caf/message_handler.hpp>
 #include <caf/scheduled_actor.hpp>
 #include <caf/send.hpp>
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace troupe {
@@ -66,6 +70,33 @@ class link_request {
   /// Calls one of the two in `self`, once, never before this returns. `on_error` takes a `const status&`.
   template <class OnValue, class OnError>
   void then(OnValue on_value, OnError on_error) && {
+    if (!is_encoded_between(self_->node(), self_->node())) return send(std::move(on_value), std::move(on_error));
+    send_where_all_is_encoded(std::move(on_value), std::move(on_error),
+                              typename caf::detail::get_callable_trait<OnValue>::arg_types{});
+  }
+
+ private:
+  /// What arrives has come out of its bytes, as the question has on its way.
+  template <class OnValue, class OnError, class... Answer>
+  void send_where_all_is_encoded(OnValue on_value, OnError on_error, caf::detail::type_list<Answer...>) {
+    const auto both = std::make_shared<std::pair<OnValue, OnError>>(std::move(on_value), std::move(on_error));
+    const auto arrive = [both, self = self_](Answer... answer) {
+      const caf::strong_actor_ptr me{self->ctrl()};
+      caf::message arrived;
+      try {
+        arrived = passed_message(caf::make_message(static_cast<Answer&&>(answer)...), me);
+      } catch (...) {
+        return both->second(status_of(std::current_exception()));
+      }
+      caf::message_handler handler{
+          [&](std::decay_t<Answer>&... parts) { both->first(static_cast<Answer&&>(parts)...); }};
+      handler(arrived);
+    };
+    send(arrive, [both](const status& why) { both->second(why); });
+  }
+
+  template <class OnValue, class OnError>
+  void send(OnValue on_value, OnError on_error) {
     const auto sent = self_->new_request_id(caf::message_priority::normal);
     const caf::strong_actor_ptr me{self_->ctrl()};
     const auto [to, place, why] = link_->open(me, sent.response_id(), later(self_->clock().now(), limit_));
@@ -78,7 +109,6 @@ class link_request {
         std::move(on_value), std::move(on_error));
   }
 
- private:
   /// Sends the question where the link leads, or the reason why it leads nowhere to the one who asks.
   void pass(const caf::strong_actor_ptr& me, caf::message_id sent, const caf::strong_actor_ptr& to, const status& why,
             caf::message question) const {

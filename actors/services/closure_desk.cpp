@@ -63,9 +63,11 @@ closure_desk_actor::behavior_type closure_desk_state::make_behavior(std::shared_
 
 caf::result<wire<value>> closure_desk_state::take(std::uint64_t number, wire<closure_submission>& message) {
   const key from{caf::actor_cast<caf::actor_addr>(self_->current_sender()), number};
-  auto promise = self_->make_response_promise<value_promise>();
-  if (!open_.emplace(from, submission{promise, nullptr}).second)
+  // Before the promise, which takes the sender away.
+  if (open_.contains(from))
     return make_error(status{status_code::invalid_argument, fmt::format("closure {} was submitted before", number)});
+  auto promise = self_->make_response_promise<value_promise>();
+  open_.emplace(from, submission{promise, nullptr});
   if (owners_.insert(from.first).second) self_->monitor(from.first);
   when_local(self_, message, arrival_limit, [this, from](wire<closure_submission>& whole, const status& problem) {
     // Given up meanwhile?

@@ -86,14 +86,14 @@ class status {
 
   template <class Archive>
   void save(Archive& archive) const {
-    archive(code(), message(), causes());
-    archive(thrown().type, thrown().content);
+    archive(code());
+    if (!ok()) archive(message(), causes(), thrown().type, thrown().content);
   }
   template <class Archive>
   void load(Archive& archive) {
     failure read;
-    archive(read.code, read.message, read.causes);
-    archive(read.thrown.type, read.thrown.content);
+    archive(read.code);
+    if (read.code != status_code::ok) archive(read.message, read.causes, read.thrown.type, read.thrown.content);
     *this = status{read.code, std::move(read.message), std::move(read.causes)}.with(std::move(read.thrown));
   }
 

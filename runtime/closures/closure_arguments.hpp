@@ -16,6 +16,8 @@
 #include <troupe/actors/functions/lossless.hpp>
 #include <troupe/actors/values/structure.hpp>
 
+#include <caf/fwd.hpp>
+
 #include <array>
 #include <concepts>
 #include <functional>
@@ -129,6 +131,7 @@ enum class call_mistake {
   argument_count,
   reference_parameter,
   view,
+  actor_handle,
   argument_stays,
   argument_type,
   lost_fraction,
@@ -154,6 +157,11 @@ inline constexpr bool is_view<std::basic_string_view<Character, Traits>> = true;
 template <class T, std::size_t Extent>
 inline constexpr bool is_view<std::span<T, Extent>> = true;
 
+template <class T>
+inline constexpr bool is_actor_handle = std::is_same_v<T, caf::actor>;
+template <class... Signatures>
+inline constexpr bool is_actor_handle<caf::typed_actor<Signatures...>> = true;
+
 template <class F>
 inline constexpr bool is_std_function = false;
 template <class Signature>
@@ -175,6 +183,8 @@ template <class... Stored>
 constexpr call_mistake mistake_in_stored() {
   if constexpr ((is_view<Stored> || ...)) {
     return call_mistake::view;
+  } else if constexpr ((is_actor_handle<Stored> || ...)) {
+    return call_mistake::actor_handle;
   } else {
     return (encodable<Stored> && ...) ? call_mistake::none : call_mistake::argument_stays;
   }
@@ -250,6 +260,9 @@ constexpr bool explain_mistake() {
   static_assert(Found != call_mistake::view,
                 "a std::string_view or std::span does not own what it shows, so it can't travel: use std::string, "
                 "std::vector or tensor");
+  static_assert(Found != call_mistake::actor_handle,
+                "an actor's handle leads nowhere after its process has ended, so it can't travel: offer the actor by a "
+                "name on its member, and pass the actor_reference (see actors/offers/member.hpp)");
   static_assert(Found != call_mistake::argument_stays,
                 "an argument must be able to travel: make it an aggregate of numbers, strings, tensors and standard "
                 "containers, or give it a member function serialize (see actors/values/codec.hpp)");

@@ -62,13 +62,12 @@ BOOST_AUTO_TEST_CASE(a_chain_of_causes_is_told_nearest_first_and_keeps_its_root_
 
   // A peer may send a longer one.
   struct {
-    void operator()(status_code& code, std::string& message, std::vector<cause>& causes) const {
-      code = status_code::internal;
+    void operator()(status_code& code) const { code = status_code::internal; }
+    void operator()(std::string& message, std::vector<cause>& causes, std::string&, std::string&) const {
       message = "sent";
       causes.assign(100, {status_code::unknown, "a link"});
       causes.back().message = "the root";
     }
-    void operator()(std::string&, std::string&) const {}
   } const peer;
   status received;
   received.load(peer);

@@ -154,6 +154,12 @@ BOOST_AUTO_TEST_CASE(messages_to_offered_actors_are_made_into_bytes_too) {
     return text;
   };
   BOOST_TEST(asks(1, std::string{}) == "answered");
+  world.system.spawn([=, to = caf::actor{self}](caf::event_based_actor* asker) {
+    reference.request(asker, 5s, witness{})
+        .then([=](const witness& answer) { asker->send(to, answer.words); },
+              [=](const status& why) { asker->send(to, why.render()); });
+  });
+  self->receive([](const std::string& said) { BOOST_TEST(said == "made of bytes"); });
   BOOST_TEST(contains(asks(unregistered{7}, 0), "unexpected_message"));
 }
 
