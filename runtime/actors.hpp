@@ -8,6 +8,7 @@
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/actors/offers/member.hpp>
+#include <troupe/actors/offers/supervision.hpp>
 #include <troupe/actors/values/message_type.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/cluster.hpp>

@@ -13,6 +13,7 @@
 #include <troupe/runtime/cluster/chief_actors.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
 #include <troupe/runtime/cluster/member_actors.hpp>
+#include <troupe/runtime/cluster/program_log.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -73,6 +74,11 @@ void check(const local_cluster& size) {
   }
 }
 
+std::function<void(const status&)> failing(const cluster_options& options) {
+  if (options.on_failure) return options.on_failure;
+  return [](const status& why) { log_error(why.render()); };
+}
+
 /// Inside one process an address is only a key.
 task_address local_address(const task_id& task) { return {to_string(task), 1}; }
 
@@ -89,8 +95,14 @@ cluster::cluster(caf::actor_system& system, local_cluster size, cluster_options 
   self.chief.dialer = system.spawn(local_dialer, members);
   std::vector<std::pair<task_id, task_address>> list;
   const auto add = [&](const task_id& task) {
-    self.members.push_back(member_actors::spawn(
-        system, {.who = make_identity(task), .dialer = self.chief.dialer, .on_end = nullptr}, options.members));
+    self.members.push_back(member_actors::spawn(system,
+                                                {.who = make_identity(task),
+                                                 .dialer = self.chief.dialer,
+                                                 .on_end =
+                                                     [fail = failing(options)](const member_end& end) {
+                                                       if (end.how == member_end::kind::gave_up) fail(end.why);
+                                                     }},
+                                                options.members));
     members->emplace(local_address(task), self.members.back().door);
     list.emplace_back(task, local_address(task));
   };
@@ -150,6 +162,8 @@ void cluster::start(std::vector<std::pair<task_id, task_address>> members, const
   chief.coordinator = self.system.spawn<caf::detached>(troupe::coordinator, chief.queue, coordination, chief.events);
   chief.shared_coordinator = std::make_shared<const weak_coordinator>(chief.coordinator);
   chief.application = std::make_shared<member_context>(self.system, who.task);
+  chief.application->report = log_warning;
+  chief.application->set_on_failure(failing(self.options));
   member_context::enter(chief.application);
   chief.directory =
       self.system.spawn(troupe::directory, chief.application->book, chief.dialer, self.options.members.detection);
@@ -167,6 +181,8 @@ void cluster::start(std::vector<std::pair<task_id, task_address>> members, const
 cluster::~cluster() {
   auto& self = *implementation_;
   auto& chief = self.chief;
+  // Actors that lose what they relied on, as their part comes later, are no failure of a program that has ended.
+  for (const auto& each : self.members) each.application->set_on_failure(nullptr);
   // What the program does at its end may use the cluster.
   if (!self.is_guest) stop_application(*chief.application, self.options.stop_limit);
   self.reference.end();

@@ -57,6 +57,10 @@ struct cluster_options {
   /// How long `wait_until_ready` waits for members.
   duration start_limit = std::chrono::seconds{60};
   duration stop_limit = std::chrono::seconds{5};
+  /// A supervisor of the application's actors gave up (offers/supervisor.hpp), on the chief or on a member inside this
+  /// process; once for each of them, in any thread. May not end the cluster itself. Empty: the log says so; `run` ends
+  /// its program.
+  std::function<void(const status&)> on_failure = {};
 };
 
 struct chief_actors;

@@ -52,8 +52,7 @@ std::optional<int> run_body(stop_request& stop, const Body& body) {
   try {
     return body();
   } catch (...) {
-    // What it was interrupted with is no news.
-    if (!stop.why()) log_error("the program failed: " + text_of_exception());
+    if (!stop.is_known()) log_error("the program failed: " + text_of_exception());
   }
   return std::nullopt;
 }
@@ -76,14 +75,15 @@ int run_program(const program_function& program, cluster& here) {
   }
 }
 
-int run_chief(caf::actor_system& system, const process& here, const run_options& options) {
+int run_program_on_cluster(caf::actor_system& system, const process& here, const run_options& options,
+                           const cluster_options& chosen) {
   std::unique_ptr<cluster> made;
   try {
     const stop_request::interrupted scope{here.stop};
-    made = make_cluster(system, here, options.cluster);
+    made = make_cluster(system, here, chosen);
     made->wait_until_ready([](const std::string& missing) { log_warning(missing); });
   } catch (const error& failed) {
-    if (!here.stop.why()) log_error(failed.what());
+    if (!here.stop.is_known()) log_error(failed.what());
     return start_failed;
   }
   if (options.on_stop)
@@ -100,6 +100,16 @@ int run_chief(caf::actor_system& system, const process& here, const run_options&
   return code.value_or(program_failed);
 }
 
+int run_chief(caf::actor_system& system, const process& here, const run_options& options) {
+  auto chosen = options.cluster;
+  if (!chosen.on_failure) chosen.on_failure = [&stop = here.stop](const status& why) { stop.fail(why); };
+  const auto code = run_program_on_cluster(system, here, options, chosen);
+  const auto failure = here.stop.failure();
+  if (!failure) return code;
+  log_error("the program was ended: " + failure->render());
+  return supervisor_gave_up;
+}
+
 /// A worker's thread is in the user's code and may stay there: nobody can wait for it.
 [[noreturn]] void end_in_spite_of_closures(int code) {
   std::fflush(nullptr);
@@ -110,6 +120,7 @@ int code_of(const member_end& end, const task_id& task) {
   if (end.how == member_end::kind::retired) return success;
   log_error(fmt::format("{} ends itself: {}", to_string(task), end.why.render()));
   if (end.how == member_end::kind::dismissed) end_in_spite_of_closures(dismissed);
+  if (end.how == member_end::kind::gave_up) return supervisor_gave_up;
   return end.how == member_end::kind::failed ? program_failed : chief_lost;
 }
 
@@ -231,7 +242,7 @@ int run_process(int argc, char** argv, const run_options& options, const role& p
     log_error(failed.what());
     return start_failed;
   } catch (...) {
-    log_error("the start failed: something was thrown that is no std::exception");
+    log_error("the start failed: " + text_of_exception());
     return start_failed;
   }
 }

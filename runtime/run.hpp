@@ -31,7 +31,9 @@
 // Exit codes: what the program returns; 1 it threw; 2 the command line or TF_CONFIG is wrong; 3 the chief was lost;
 // 4 the cluster did not start (a port in use, a member that never came); 5 the chief gave this worker up, because a
 // closure did not react to its cancellation; 6 the program failed with `aborted`: a closure was lost with each worker
-// that ran it; 128 + the signal's number after SIGTERM (143) and SIGINT (130).
+// that ran it; 7 a supervisor of the application's actors gave up (offers/supervisor.hpp): on a member, which ends in
+// order, or in the chief's process, whose program is interrupted, without `on_stop`; 128 + the signal's number after
+// SIGTERM (143) and SIGINT (130).
 #pragma once
 
 #include <troupe/runtime/cluster.hpp>
@@ -54,7 +56,8 @@ enum exit_code : int {
   chief_lost = 3,
   start_failed = 4,
   dismissed = 5,
-  closure_ends_workers = 6
+  closure_ends_workers = 6,
+  supervisor_gave_up = 7
 };
 
 /// The chief's program; one that returns nothing has succeeded when it returns.

@@ -140,7 +140,8 @@ class simulation : public closure_scheduler<simulation> {
   bool present(const task_id& task) const;
   /// Bytes that the task's processes have sent over the network so far.
   std::uint64_t bytes_sent(const task_id& task) const;
-  /// How the task's part in the cluster ended, last time: it was retired, or its chief was lost. Its process then ends.
+  /// How the task's part in the cluster ended, last time: it was retired, its chief was lost, or a supervisor of the
+  /// application's actors gave up there (the chief's, too). Its process then ends.
   std::optional<member_end> end_of(const task_id& task) const;
 
   // --- the chief's program ---

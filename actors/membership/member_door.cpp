@@ -21,6 +21,8 @@ std::string to_string(member_end::kind how) {
       return "failed";
     case member_end::kind::dismissed:
       return "dismissed";
+    case member_end::kind::gave_up:
+      return "given up by a supervisor";
   }
   return "unknown";
 }

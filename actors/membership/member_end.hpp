@@ -11,7 +11,8 @@ namespace troupe {
 struct member_end {
   /// `failed`: the process's worker or server ended by itself, which only an uncaught error can make it do.
   /// `dismissed`: its worker does not do what the chief tells it, and the process should end in spite of it.
-  enum class kind { retired, orphaned, failed, dismissed };
+  /// `gave_up`: a supervisor of the application's actors there did (offers/supervisor.hpp).
+  enum class kind { retired, orphaned, failed, dismissed, gave_up };
   kind how = kind::retired;
   status why;
 };

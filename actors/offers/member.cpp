@@ -1,8 +1,11 @@
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/has_ended.hpp>
+#include <troupe/actors/offers/child_scope.hpp>
 #include <troupe/actors/offers/member.hpp>
 
 #include <caf/execution_unit.hpp>
+#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -56,6 +59,27 @@ std::shared_ptr<member_context> member_context::here() {
       [](const member_context& each) { return decoding_system == nullptr || &each.system == decoding_system; });
 }
 
+void member_context::set_on_failure(std::function<void(const status&)> act) {
+  const std::scoped_lock lock{failure_mutex_};
+  on_failure_ = std::move(act);
+}
+
+void member_context::fail(const status& why) {
+  const std::scoped_lock lock{failure_mutex_};
+  if (const auto act = std::exchange(on_failure_, nullptr)) act(why);
+}
+
+void member_context::begin_end() {
+  set_on_failure(nullptr);
+  const std::scoped_lock lock{mutex};
+  is_ending = true;
+}
+
+bool member_context::has_begun_to_end() {
+  const std::scoped_lock lock{mutex};
+  return is_ending || has_ended;
+}
+
 std::function<void()> member_context::take_at_stop() {
   const std::scoped_lock lock{mutex};
   if (at_stop.empty()) return nullptr;
@@ -66,6 +90,7 @@ std::function<void()> member_context::take_at_stop() {
 
 std::vector<caf::actor> member_context::take_actors() {
   const std::scoped_lock lock{mutex};
+  has_ended = true;
   std::reverse(actors.begin(), actors.end());
   return std::exchange(actors, {});
 }
@@ -73,7 +98,9 @@ std::vector<caf::actor> member_context::take_actors() {
 // --- the member -----------------------------------------------------------------------------------------------------
 
 void member::keep(caf::actor actor) const {
+  if (scope_) return scope_->keep(actor);
   const std::scoped_lock lock{context_->mutex};
+  if (context_->has_ended) return caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   auto& actors = context_->actors;
   // Those that have ended by themselves are looked for when there are twice as many.
   if (actors.size() == actors.capacity()) std::erase_if(actors, [](const caf::actor& each) { return has_ended(each); });

@@ -6,6 +6,10 @@
 //   auto sensor = cluster.find<sensor_actor>({"worker", 0}, "sensor");     // on the chief
 //   auto sensor = troupe::current_member().find<sensor_actor>(...);        // in a closure
 //
+// Actors that fail are started again by a supervisor (supervision.hpp, supervisor.hpp):
+//
+//   here.supervise({.restarts_max = 5}, {{"sensor", [](troupe::member& here) { return here.spawn(sensor); }}});
+//
 // What is spawned here ends with the member: after its `at_stop` functions, the latest first, each actor is asked to
 // end (`exit_reason::user_shutdown`) and waited for. CAF keeps an actor that others know; here it ends all the same.
 //
@@ -28,23 +32,36 @@
 
 namespace troupe {
 
+class child_scope;
 class remote_coordinator;
+class supervised_child;
+struct supervision_options;
 
 class member {
  public:
   explicit member(std::shared_ptr<member_context> context) : context_(std::move(context)) {}
+  /// As a supervisor's child has it: what is spawned ends with the child.
+  member(std::shared_ptr<member_context> context, std::shared_ptr<child_scope> scope)
+      : context_(std::move(context)), scope_(std::move(scope)) {}
 
   const task_id& task() const { return context_->book->owner(); }
   caf::actor_system& system() const { return context_->system; }
 
-  /// `system().spawn(...)`; the actor ends with the member. Who asks it hears what an event-based one throws
-  /// (answer_exceptions.hpp).
+  /// `system().spawn(...)`; the actor ends with the member, and after the member's end at once. Who asks it hears what
+  /// an event-based one throws (answer_exceptions.hpp).
   template <caf::spawn_options Options = caf::no_spawn_options, class F, class... Ts>
   auto spawn(F body, Ts&&... arguments) const {
     auto handle = system().template spawn<Options>(detail::answering(std::move(body)), std::forward<Ts>(arguments)...);
     keep(caf::actor_cast<caf::actor>(handle));
     return handle;
   }
+
+  /// Starts these actors, soon and in their order, offers each under its name, and restarts those that end by an error;
+  /// include <troupe/actors/offers/supervision.hpp>. Returns the supervisor, which is an actor: it may be a child of
+  /// another one, and its end is that of its children. After the member's end it ends at once.
+  /// @throws invalid_argument_error for options or children that cannot be; already_exists_error for a name that a
+  /// living actor of somebody else's has.
+  caf::actor supervise(supervision_options options, std::vector<supervised_child> children) const;
 
   /// Others find the actor by this name, until it ends or `withdraw`. The name is this member's: others may use it,
   /// too.
@@ -102,6 +119,8 @@ class member {
   void keep(caf::actor actor) const;
 
   std::shared_ptr<member_context> context_;
+  /// Null: what is spawned is the member's own.
+  std::shared_ptr<child_scope> scope_;
 };
 
 /// The member whose code runs here: that of the running closure, or the only one of this process.

@@ -19,7 +19,9 @@ const task_id chief_task{"chief", 0};
 
 std::shared_ptr<member_services> member_services::of(const member& here) {
   auto& context = *here.context();
-  std::call_once(context.services_made, [&] { context.services = std::make_shared<member_services>(here); });
+  // They are the member's, also if it is a supervisor's child that asks for them first.
+  std::call_once(context.services_made,
+                 [&] { context.services = std::make_shared<member_services>(member{here.context()}); });
   return context.services;
 }
 

@@ -11,9 +11,31 @@
 #include <caf/actor_cast.hpp>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <utility>
 
 namespace troupe {
+
+namespace {
+
+/// The door and the application may come to the end of a member at the same time.
+std::function<void(const member_end&)> once(std::function<void(const member_end&)> on_end) {
+  if (!on_end) return [](const member_end&) {};
+  return [on_end = std::move(on_end), called = std::make_shared<std::atomic_flag>()](const member_end& how) {
+    if (!called->test_and_set()) on_end(how);
+  };
+}
+
+/// The chief hears why, and takes back what it has given to the member.
+std::function<void(const status&)> failing(const member_actor& door, std::function<void(const member_end&)> on_end) {
+  return [door = caf::actor_cast<caf::weak_actor_ptr>(door), on_end = std::move(on_end)](const status& why) {
+    if (const auto here = caf::actor_cast<member_actor>(door.lock()))
+      caf::anon_send(here, leave_atom_v, wire<status>{why});
+    on_end({member_end::kind::gave_up, why});
+  };
+}
+
+}  // namespace
 
 member_actors member_actors::spawn(caf::actor_system& system, member_plan plan, const node_options& options) {
   member_actors made;
@@ -22,10 +44,12 @@ member_actors member_actors::spawn(caf::actor_system& system, member_plan plan, 
     return handle;
   };
   made.application = std::make_shared<member_context>(system, plan.who.task);
+  made.application->report = plan.report ? std::move(plan.report) : log_warning;
+  const auto on_end = once(std::move(plan.on_end));
   member_door_options door{.self = plan.who,
                            .adoption_limit = options.adoption_limit,
                            .link_loss_max = options.link_loss_max,
-                           .on_end = std::move(plan.on_end)};
+                           .on_end = on_end};
   door.directory = keep(system.spawn(directory, made.application->book, plan.dialer, options.detection));
   if (plan.who.task.job == "worker") {
     auto chosen = options.worker;
@@ -36,6 +60,7 @@ member_actors member_actors::spawn(caf::actor_system& system, member_plan plan, 
     door.server = keep(system.spawn(parameter_server, plan.who.incarnation, options.server));
   }
   made.door = keep(system.spawn(member_door, std::move(door)));
+  made.application->set_on_failure(failing(made.door, on_end));
   if (!options.on_member) return made;
   try {
     member here{made.application};
@@ -66,6 +91,7 @@ void do_at_stop(const std::function<void()>& work, const task_id& task) {
 
 bool stop_application(member_context& application, duration limit) {
   const auto deadline = later(std::chrono::steady_clock::now(), limit);
+  application.begin_end();
   while (const auto work = application.take_at_stop()) do_at_stop(work, application.book->owner());
   auto all_ended = true;
   for (auto& actor : application.take_actors())

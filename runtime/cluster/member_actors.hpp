@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -23,7 +24,10 @@ struct member_plan {
   dialer_actor dialer;
   /// User code computes for long; only a simulation runs it on its scheduler.
   bool detached = true;
+  /// Called once, in an actor of the member's; not any more when the application's end has begun.
   std::function<void(const member_end&)> on_end;
+  /// Takes what happens to the application's actors. Empty: the program's log does.
+  std::function<void(const std::string&)> report = {};
 };
 
 struct member_actors {

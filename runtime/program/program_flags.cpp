@@ -28,7 +28,8 @@ constexpr auto help =
     "Without TF_CONFIG and --troupe-config the whole cluster runs inside this process.\n"
     "Exit codes: the program's own; 1 it threw; 2 usage; 3 the chief was lost; 4 the cluster did not start;\n"
     "5 the chief gave this worker up, because a closure did not react to its cancellation; 6 a closure ended each\n"
-    "worker that ran it; 128 + the number of the signal (SIGTERM 15, SIGINT 2) that it was told to end with.\n";
+    "worker that ran it; 7 a supervisor of the program's actors gave up; 128 + the number of the signal (SIGTERM 15,\n"
+    "SIGINT 2) that it was told to end with.\n";
 
 std::string read_file(const std::string& path) {
   std::ifstream file{path};

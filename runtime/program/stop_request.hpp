@@ -1,4 +1,5 @@
-// A process that was told to end, as its program's thread and whoever hears the signal share it.
+// A process that is to end before its program does, as the program's thread and whoever knows why share it: it was told
+// to by a signal, or its actors can't go on.
 #pragma once
 
 #include <troupe/actors/fibers/completion.hpp>
@@ -20,7 +21,7 @@ class stop_request {
     explicit interrupted(stop_request& of) : of_(of) {
       const std::scoped_lock lock{of_.mutex_};
       of_.interrupts_ = &interruption_;
-      if (of_.interrupts_now_) interruption_.interrupt(of_.why_);
+      if (of_.interrupts_now_) interruption_.interrupt(of_.reason());
     }
     ~interrupted() {
       const std::scoped_lock lock{of_.mutex_};
@@ -40,13 +41,29 @@ class stop_request {
   void interrupt() {
     const std::scoped_lock lock{mutex_};
     interrupts_now_ = true;
-    if (interrupts_ != nullptr) interrupts_->interrupt(why_);
+    if (interrupts_ != nullptr) interrupts_->interrupt(reason());
+  }
+  /// Interrupts at once; the first failure counts, and none after a signal.
+  void fail(const status& why) {
+    const std::scoped_lock lock{mutex_};
+    if (!why_.ok() || !failure_.ok()) return;
+    failure_ = why;
+    interrupts_now_ = true;
+    if (interrupts_ != nullptr) interrupts_->interrupt(reason());
   }
   /// Nothing: it was not told to end.
   std::optional<status> why() const {
     const std::scoped_lock lock{mutex_};
     return why_.ok() ? std::nullopt : std::optional{why_};
   }
+
+  /// What it failed with; nothing: it did not.
+  std::optional<status> failure() const {
+    const std::scoped_lock lock{mutex_};
+    return failure_.ok() ? std::nullopt : std::optional{failure_};
+  }
+  /// What the program's thread was interrupted with is no news.
+  bool is_known() const { return why() || failure(); }
 
   /// What is done once: by the program's thread when it has left the program, or beside it. Setting it waits for an act
   /// that is under way.
@@ -60,8 +77,14 @@ class stop_request {
   }
 
  private:
+  /// What waits are ended with.
+  status reason() const {
+    return failure_.ok() ? why_ : failure_.wrap(status_code::cancelled, "the actors of this program can't go on");
+  }
+
   mutable std::mutex mutex_;
   status why_;
+  status failure_;
   bool interrupts_now_ = false;
   interruption* interrupts_ = nullptr;
   std::mutex act_mutex_;

@@ -93,6 +93,8 @@ void simulation::implementation::start_chief(simulated_node& node) {
   for (const auto& [task, address] : addresses)
     if (task != chief_task) terms.members.emplace_back(task, address);
   chief.application = std::make_shared<member_context>(node.system(), chief_task);
+  chief.application->report = [this](const std::string& line) { note(line); };
+  chief.application->set_on_failure([this](const status& why) { end(chief_task, {member_end::kind::gave_up, why}); });
   applications.insert_or_assign(chief_task, chief.application);
   member_context::enter(chief.application);
   chief.directory =
@@ -106,18 +108,13 @@ void simulation::implementation::start_chief(simulated_node& node) {
 
 void simulation::implementation::start_member(simulated_node& node) {
   const auto task = node.who().task;
-  auto made = member_actors::spawn(
-      node.system(),
-      {.who = node.who(),
-       .dialer = node.spawn(network_dialer, connects(node)),
-       .detached = false,
-       .on_end =
-           [this, task](const member_end& how) {
-             note(fmt::format("{} is {}: {}", to_string(task), to_string(how.how), how.why.render()));
-             ends.insert_or_assign(task, how);
-             ending.emplace_back(now + end_delay, task);
-           }},
-      options.cluster.members);
+  auto made = member_actors::spawn(node.system(),
+                                   {.who = node.who(),
+                                    .dialer = node.spawn(network_dialer, connects(node)),
+                                    .detached = false,
+                                    .on_end = [this, task](const member_end& how) { end(task, how); },
+                                    .report = [this](const std::string& line) { note(line); }},
+                                   options.cluster.members);
   for (auto& each : made.all) node.keep(std::move(each));
   applications.insert_or_assign(task, made.application);
   member_context::enter(made.application);
@@ -149,8 +146,15 @@ void simulation::implementation::stop(const task_id& task, simulated_network::de
   }
   std::erase_if(ending, [&](const auto& one) { return one.second == task; });
   const auto application = applications.extract(task);
-  for (const auto& actor : application.mapped()->actors) dead.keep(actor);
+  application.mapped()->begin_end();
+  for (auto& actor : application.mapped()->take_actors()) dead.keep(std::move(actor));
   nodes.erase(task);
+}
+
+void simulation::implementation::end(const task_id& task, const member_end& how) {
+  note(fmt::format("{} is {}: {}", to_string(task), to_string(how.how), how.why.render()));
+  ends.insert_or_assign(task, how);
+  ending.emplace_back(now + end_delay, task);
 }
 
 void simulation::implementation::take_event(const event& what) {

@@ -58,6 +58,8 @@ struct simulation::implementation {
   duration elapsed() const { return now - simulation_beginning; }
   void note(const std::string& line);
   void take_event(const event& what);
+  /// The task's process ends soon.
+  void end(const task_id& task, const member_end& how);
 
   bool step_now();
   bool take(const possibility& chosen);

@@ -1,4 +1,5 @@
 // What `run` does with the application's own code: on members, at the end, and with what it throws or leaves behind.
+#include <troupe/actors/fibers/completion.hpp>
 #include <troupe/runtime/actors.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sys/wait.h>
@@ -113,6 +115,131 @@ BOOST_AUTO_TEST_CASE(the_programs_actors_end_first_and_each_members_in_the_rever
   std::erase_if(what.lines, [](const auto& line) { return !line.ends_with("ends") && !line.starts_with("stop"); });
   const std::vector<std::string> expected{"aggregator ends", "stop hook 2", "stop hook 1", "second ends", "first ends"};
   BOOST_TEST(what.lines == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(the_children_of_a_supervisor_end_in_its_place_the_latest_first_and_none_is_restarted) {
+  diary what;
+  struct last_words {
+    diary* to = nullptr;
+    std::string text;
+    ~last_words() { to->add(text + " ends"); }
+  };
+  const auto begins = [&what](const member& here, const std::string& name) {
+    return here.spawn([&what, name](caf::stateful_actor<last_words>* self) -> caf::behavior {
+      self->state.to = &what;
+      self->state.text = name;
+      // Even by an error, when it is asked to end.
+      self->set_exit_handler([self](const caf::exit_msg&) {
+        self->quit(make_error(status{status_code::internal, ""}));
+      });
+      return {[](int) {}};
+    });
+  };
+  const auto child = [&](const std::string& name) {
+    return supervised_child{name, [begins, name](member& here) { return begins(here, name); }};
+  };
+  // One that fails when the end has begun: it has no other life.
+  const auto fails_at_the_end = [&](const member& here) {
+    what.add("stop hook ends");
+    const auto reference = here.find<caf::actor>({"worker", 0}, "c", 10s);
+    const auto life = reference.handle();
+    caf::anon_send_exit(life, caf::exit_reason::user_shutdown);
+    while (reference.handle() == life) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(20ms);
+  };
+  const auto code = run_with({.program =
+                                  [](cluster& here) {
+                                    here.find<caf::actor>({"worker", 0}, "c", 10s);
+                                  },
+                              .on_member =
+                                  [&](member& here) {
+                                    here.at_stop([&fails_at_the_end, here] { fails_at_the_end(here); });
+                                    begins(here, "first");
+                                    here.supervise({.first_pause = 0s}, {child("a"), child("b"), child("c")});
+                                    begins(here, "last");
+                                  },
+                              .size = {.workers = 1, .servers = 0}});
+  BOOST_TEST(code == 0);
+  const std::vector<std::string> expected{"stop hook ends", "c ends", "last ends", "b ends", "a ends", "first ends"};
+  BOOST_TEST(what.lines == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_supervisor_that_gives_up_ends_the_program_with_a_code_of_its_own) {
+  for (const auto on_chief : {false, true}) {
+    const temporary_file file;
+    const auto fails = [](member& here) -> caf::actor {
+      throw not_found_error{"no device on " + to_string(here.task())};
+    };
+    const auto supervise = [&](const member& here) {
+      here.supervise({.restarts_max = 1, .first_pause = 1ms}, {{"sensor", fails}});
+    };
+    auto stopped = false;
+    run_options options{.program =
+                            [&](cluster& here) {
+                              if (on_chief) supervise(here.here());
+                              here.find<caf::actor>({"worker", 0}, "nobody", 1h);
+                            },
+                        .on_stop = [&](cluster&) { stopped = true; },
+                        .size = {.workers = 1, .servers = 0}};
+    if (!on_chief) options.on_member = supervise;
+    BOOST_TEST(run_with(options, {"--troupe-log-file", file.path}) == supervisor_gave_up);
+    BOOST_TEST(!stopped);
+    const auto task = on_chief ? std::string{"/job:chief/task:0"} : std::string{"/job:worker/task:0"};
+    for (const auto& part :
+         {"\"sensor\" on " + task + " failed; it is restarted in 1 ms, restart 1 of 1 within 60000 ms",
+          std::string{"the program was ended: resource_exhausted: \"sensor\" on "} + task +
+              " failed, and its supervisor gave up: after 1 restarts within 60000 ms",
+          std::string{"caused by not_found: no device on "} + task})
+      BOOST_TEST((file.content().find(part) != std::string::npos), part << " is missing in " << file.content());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_wants_to_know_itself_that_a_supervisor_gave_up_goes_on) {
+  completion heard;
+  status what;
+  cluster_options options;
+  options.on_failure = [&](const status& why) {
+    what = why;
+    heard.set();
+  };
+  const auto fails = [](member&) -> caf::actor { throw not_found_error{"no device"}; };
+  const auto code = run_with({.program =
+                                  [&](cluster& here) {
+                                    here.here().supervise({.restarts_max = 0}, {{"sensor", fails}});
+                                    heard.wait_until(current_time() + 10s, "hearing of it");
+                                    return 5;
+                                  },
+                              .size = {.workers = 1, .servers = 0},
+                              .cluster = options});
+  BOOST_TEST(code == 5);
+  BOOST_TEST(what.render().find("no device") != std::string::npos, what.render());
+}
+
+BOOST_AUTO_TEST_CASE(actors_that_fail_because_the_program_has_ended_are_no_failure_of_it) {
+  // Relies on an actor of the program's, and does not do without.
+  const auto relies = [](member& here) {
+    return here.spawn([reference = here.follow<caf::actor>({"chief", 0}, "program")](caf::event_based_actor* self) {
+      reference.watch(
+          self, [](const caf::actor&) {}, [self](const status& why) { self->quit(make_error(why)); });
+      return caf::behavior{[](int) {}};
+    });
+  };
+  for (auto round = 0; round < 10; ++round) {
+    const auto code = run_with(
+        {.program =
+             [](cluster& here) {
+               const auto at = here.here();
+               at.offer("program", at.spawn([](caf::event_based_actor*) -> caf::behavior { return {[](int) {}}; }));
+               here.find<caf::actor>({"worker", 0}, "relies", 10s);
+               at.at_stop([at] { at.withdraw("program"); });
+             },
+         .on_member =
+             [&](member& here) {
+               here.supervise({.restarts_max = 0}, {{"relies", relies}});
+             },
+         .size = {.workers = 1, .servers = 0}});
+    BOOST_TEST(code == 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(whatever_the_program_throws_is_its_failure_and_no_end_of_the_process) {

@@ -1,0 +1,51 @@
+// Ends actors one after the other: asks each, waits until it has ended, then asks the next.
+//
+//   ask (user_shutdown) --limit--> kill --limit--> left behind, which is reported
+//        '---- it has ended ---------'-----'--> the next one
+#pragma once
+
+#include <troupe/actors/fibers/timers.hpp>
+
+#include <caf/actor.hpp>
+#include <caf/actor_addr.hpp>
+#include <caf/exit_reason.hpp>
+
+#include <deque>
+#include <functional>
+#include <string>
+
+namespace troupe {
+
+/// Belongs to an actor that monitors those which end.
+class orderly_end {
+ public:
+  using reporter = std::function<void(const std::string&)>;
+
+  /// They end in this order.
+  orderly_end(timers& clock, duration limit, std::deque<caf::actor> actors, reporter report)
+      : clock_(clock), limit_(limit), left_(std::move(actors)), report_(std::move(report)) {}
+  /// Those that are left are asked to end, and nobody waits for them.
+  ~orderly_end();
+  orderly_end(const orderly_end&) = delete;
+
+  /// Calls `done` when none is left, perhaps now; it may destroy this object.
+  void begin(std::function<void()> done);
+  /// This actor has ended. False: it is none of these. May call `done`.
+  bool forget(const caf::actor_addr& ended);
+  /// Those that have not ended yet, for another end that goes on with them; this one is over.
+  std::deque<caf::actor> take();
+
+ private:
+  void next();
+  void ask(caf::exit_reason how);
+  void be_late(caf::exit_reason asked);
+
+  timers& clock_;
+  const duration limit_;
+  std::deque<caf::actor> left_;
+  const reporter report_;
+  std::function<void()> done_;
+  timers::ticket late_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,606 @@
+// Supervisors of the application's actors on members of a simulated cluster: what is restarted, when, and what follows
+// when that does not help.
+#include "probe.hpp"
+
+#include <troupe/actors/fibers/has_ended.hpp>
+#include <troupe/actors/offers/supervision.hpp>
+
+#include <boost/test/unit_test.hpp>
+#include <caf/stateful_actor.hpp>
+
+#include <string>
+#include <vector>
+
+using namespace troupe;
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(supervision_suite)
+
+namespace supervision_test {
+
+using child_actor = caf::typed_actor<caf::replies_to<fetch_atom>::with<std::string>, caf::reacts_to<cancel_atom>>;
+
+const task_id home = worker_task(0);
+
+/// A worker with children that tell what they do, with the time since `clear`.
+struct nursery {
+  struct life {
+    nursery* at = nullptr;
+    std::string name;
+    std::optional<timers> clock;
+    ~life() { at->note(name + " ends"); }
+  };
+  using stateful_child = child_actor::stateful_pointer<life>;
+
+  std::vector<std::string> heard;
+  duration begin{};
+  std::map<std::string, std::vector<caf::actor_addr>> lives;
+  /// How many of the next starts throw.
+  std::map<std::string, int> failing_starts;
+  /// How long one takes to end; negative: it does not do it by itself.
+  std::map<std::string, duration> slow;
+  status gave_up;
+  int times_given_up = 0;
+  ready_cluster cluster;
+
+  explicit nursery(std::uint64_t seed)
+      : cluster(simulation_options{.seed = seed, .size = {.workers = 1, .servers = 0}, .cluster = {}}) {
+    clear();
+  }
+
+  member here() { return cluster.here(home); }
+  void note(const std::string& what) {
+    heard.push_back(fmt::format("{} ms: {}", in_milliseconds(cluster.now() - begin), what));
+  }
+  void clear() {
+    heard.clear();
+    begin = cluster.now();
+  }
+  /// Exactly this was heard meanwhile.
+  void hears(const std::vector<std::string>& expected, duration within) {
+    cluster.advance(within);
+    BOOST_TEST(heard == expected, boost::test_tools::per_element());
+    clear();
+  }
+
+  static child_actor::behavior_type body(stateful_child self, nursery* at, std::string name) {
+    self->state.at = at;
+    self->state.name = std::move(name);
+    self->state.clock.emplace(self);
+    if (const auto slow = at->slow.find(self->state.name); slow != at->slow.end())
+      self->set_exit_handler([self, at, limit = slow->second](const caf::exit_msg& what) {
+        at->note(self->state.name + " is asked to end");
+        if (limit >= 0s) self->state.clock->after(limit, [self, why = what.reason] { self->quit(why); });
+      });
+    return {[self](fetch_atom) { return self->state.name; }, [self](cancel_atom) { self->quit(); }};
+  }
+  child_actor begins(const member& at, const std::string& name) {
+    auto made = at.spawn(body, this, name);
+    lives[name].push_back(made.address());
+    return made;
+  }
+  supervised_child child(const std::string& name, child_name use = child_name::offered) {
+    return {name,
+            [this, name](member& at) {
+              note(name + " begins");
+              if (failing_starts[name] != 0) {
+                --failing_starts[name];
+                throw not_found_error{"no device for " + name};
+              }
+              return begins(at, name);
+            },
+            use};
+  }
+  std::vector<supervised_child> children(const std::vector<std::string>& names) {
+    std::vector<supervised_child> all;
+    all.reserve(names.size());
+    for (const auto& name : names) all.push_back(child(name));
+    return all;
+  }
+  /// Gives up into `gave_up`.
+  supervision_options told(supervision_options options) {
+    options.on_giving_up = [this](const status& why) {
+      gave_up = why;
+      ++times_given_up;
+    };
+    return options;
+  }
+
+  caf::actor life_of(const std::string& name) const { return caf::actor_cast<caf::actor>(lives.at(name).back()); }
+  void fail(const std::string& name) const {
+    // In the place of an error that it ends by.
+    caf::anon_send(
+        life_of(name),
+        caf::exit_msg{caf::actor_addr{}, make_error(status{status_code::data_loss, name + " has read garbage"})});
+  }
+};
+
+template <class Work>
+status problem_of(Work work) {
+  try {
+    work();
+  } catch (const error& thrown) {
+    return thrown.get_status();
+  }
+  return {};
+}
+
+void require_parts(const status& problem, const std::string& code, const std::vector<std::string>& parts) {
+  BOOST_TEST(to_string(problem.code()) == code, problem.render());
+  for (const auto& part : parts) BOOST_TEST(contains(problem.render(), part), problem.render());
+}
+
+}  // namespace supervision_test
+
+using supervision_test::child_actor;
+using supervision_test::home;
+using supervision_test::nursery;
+using supervision_test::problem_of;
+using supervision_test::require_parts;
+
+// --- restarts -------------------------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(children_begin_in_the_order_of_their_list_and_are_found_by_their_names) {
+  nursery at{1};
+  auto all = at.children({"a", "b"});
+  all.push_back(at.child("c", child_name::not_offered));
+  at.here().supervise({}, std::move(all));
+  at.hears({"0 ms: a begins", "0 ms: b begins", "0 ms: c begins"}, 1s);
+  const auto asking = at.cluster.start_program([&] {
+    const auto from = at.cluster.here(chief);
+    BOOST_TEST(ask(from.find<child_actor>(home, "a", 1s), 1s, fetch_atom_v) == "a");
+    BOOST_TEST(ask(from.find<child_actor>(home, "b", 1s), 1s, fetch_atom_v) == "b");
+    require_parts(problem_of([&] { from.find<child_actor>(home, "c", 11s); }), "deadline_exceeded", {"it offers a, b"});
+  });
+  BOOST_TEST_REQUIRE(at.cluster.run_until([&] { return asking.ended(); }, 1min));
+  BOOST_TEST(asking.problem().ok(), asking.problem().render());
+}
+
+BOOST_AUTO_TEST_CASE(one_for_one_restarts_the_one_that_failed_and_references_follow) {
+  nursery at{2};
+  at.here().supervise({}, at.children({"a", "b", "c"}));
+  std::vector<std::string> changes;
+  const auto from = at.cluster.here(chief);
+  at.cluster.spawn(chief, [&](caf::event_based_actor* self) -> caf::behavior {
+    from.follow<child_actor>(home, "b").watch(
+        self, [&](const child_actor&) { changes.emplace_back("up"); },
+        [&](const status& why) { changes.push_back(to_string(why.code())); });
+    return {[](int) {}};
+  });
+  at.cluster.advance(1s);
+  at.clear();
+  at.fail("b");
+  at.hears({"0 ms: b ends", "100 ms: b begins"}, 1s);
+  const std::vector<std::string> expected{"up", "unavailable", "up"};
+  BOOST_TEST(changes == expected, boost::test_tools::per_element());
+  const auto asking = at.cluster.start_program(
+      [&] { BOOST_TEST(ask(from.find<child_actor>(home, "b", 1s), 1s, fetch_atom_v) == "b"); });
+  BOOST_TEST_REQUIRE(at.cluster.run_until([&] { return asking.ended(); }, 1s));
+  BOOST_TEST(asking.problem().ok(), asking.problem().render());
+  // What happened is said where the member's log is.
+  const auto is_said = [](const std::string& line) {
+    return contains(line,
+                    "\"b\" on /job:worker/task:0 failed; it is restarted in 100 ms, restart 1 of 5 within 60000 "
+                    "ms: data_loss: b has read garbage");
+  };
+  const auto& trace = at.cluster.trace();
+  BOOST_TEST((std::find_if(trace.begin(), trace.end(), is_said) != trace.end()));
+}
+
+BOOST_AUTO_TEST_CASE(one_for_all_ends_the_others_the_latest_first_and_starts_all_in_their_order) {
+  nursery at{3};
+  at.here().supervise({.policy = restart_policy::one_for_all}, at.children({"a", "b", "c", "d"}));
+  at.cluster.advance(1s);
+  // One that has done its work begins again with the others.
+  caf::anon_send(caf::actor_cast<child_actor>(at.life_of("d")), cancel_atom_v);
+  at.cluster.advance(1s);
+  at.clear();
+  at.fail("b");
+  at.hears({"0 ms: b ends", "0 ms: c ends", "0 ms: a ends", "100 ms: a begins", "100 ms: b begins", "100 ms: c begins",
+            "100 ms: d begins"},
+           1s);
+  // A start that fails is a failure of all: those before it end.
+  at.failing_starts["b"] = 1;
+  at.fail("d");
+  at.hears({"0 ms: d ends", "0 ms: c ends", "0 ms: b ends", "0 ms: a ends", "200 ms: a begins", "200 ms: b begins",
+            "200 ms: a ends", "600 ms: a begins", "600 ms: b begins", "600 ms: c begins", "600 ms: d begins"},
+           1s);
+}
+
+BOOST_AUTO_TEST_CASE(others_are_waited_for_before_all_start_again) {
+  nursery at{4};
+  at.slow = {{"a", 30ms}, {"c", 250ms}};
+  at.here().supervise({.policy = restart_policy::one_for_all}, at.children({"a", "b", "c"}));
+  at.cluster.advance(1s);
+  at.clear();
+  at.fail("b");
+  at.hears({"0 ms: b ends", "0 ms: c is asked to end", "250 ms: c ends", "250 ms: a is asked to end", "280 ms: a ends",
+            "280 ms: a begins", "280 ms: b begins", "280 ms: c begins"},
+           1s);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_ends_without_an_error_stays_ended) {
+  nursery at{5};
+  const auto supervisor = at.here().supervise({}, at.children({"a", "b"}));
+  at.cluster.advance(1s);
+  at.clear();
+  caf::anon_send(caf::actor_cast<child_actor>(at.life_of("a")), cancel_atom_v);
+  caf::anon_send_exit(at.life_of("b"), caf::exit_reason::user_shutdown);
+  at.cluster.advance(2min);
+  BOOST_TEST(at.heard.size() == 2u);
+  BOOST_TEST(at.here().context()->book->names().empty());
+  BOOST_TEST(!has_ended(supervisor));
+}
+
+// --- pauses and limits ----------------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(pauses_double_up_to_their_maximum_and_begin_anew_after_a_life_of_within) {
+  nursery at{6};
+  at.failing_starts["a"] = 5;
+  at.here().supervise({.restarts_max = 100, .within = 10s, .first_pause = 100ms, .pause_max = 500ms},
+                      at.children({"a"}));
+  at.hears({"0 ms: a begins", "100 ms: a begins", "300 ms: a begins", "700 ms: a begins", "1200 ms: a begins",
+            "1700 ms: a begins"},
+           1700ms + 9999ms);
+  at.fail("a");
+  at.hears({"0 ms: a ends", "500 ms: a begins"}, 500ms + 10s);
+  at.fail("a");
+  at.hears({"0 ms: a ends", "100 ms: a begins"}, 101ms);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_pause_it_is_restarted_at_once) {
+  nursery at{7};
+  at.failing_starts["a"] = 3;
+  at.here().supervise({.first_pause = 0s, .pause_max = 0s}, at.children({"a"}));
+  at.hears({"0 ms: a begins", "0 ms: a begins", "0 ms: a begins", "0 ms: a begins"}, 1s);
+}
+
+BOOST_AUTO_TEST_CASE(more_restarts_than_restarts_max_within_the_time_are_too_many) {
+  nursery at{8};
+  const auto supervisor =
+      at.here().supervise(at.told({.restarts_max = 2, .within = 10s}), at.children({"a", "b", "c"}));
+  at.cluster.advance(1s);
+  at.clear();
+  at.fail("a");
+  at.hears({"0 ms: a ends", "100 ms: a begins"}, 1s);
+  // Of all children together.
+  at.fail("c");
+  at.hears({"0 ms: c ends", "100 ms: c begins"}, 8999ms);
+  BOOST_TEST(at.times_given_up == 0);
+  at.fail("a");
+  at.hears({"0 ms: a ends", "0 ms: c ends", "0 ms: b ends"}, 2min);
+  BOOST_TEST(at.times_given_up == 1);
+  require_parts(at.gave_up, "resource_exhausted",
+                {"\"a\" on /job:worker/task:0 failed, and its supervisor gave up: after 2 restarts within 10000 ms",
+                 "caused by data_loss: a has read garbage"});
+  BOOST_TEST(has_ended(supervisor));
+  // With the callback nothing else comes of it.
+  BOOST_TEST(at.cluster.present(home));
+  BOOST_TEST(at.here().context()->book->names().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_restart_counts_for_within_and_no_longer) {
+  nursery at{9};
+  at.here().supervise(at.told({.restarts_max = 1, .within = 10s}), at.children({"a"}));
+  at.cluster.advance(1s);
+  for (int i = 0; i < 3; ++i) {
+    at.fail("a");
+    at.cluster.advance(10s);
+  }
+  BOOST_TEST(at.times_given_up == 0);
+  at.fail("a");
+  at.cluster.advance(9999ms);
+  BOOST_TEST(at.times_given_up == 0);
+  at.fail("a");
+  at.cluster.advance(1ms);
+  BOOST_TEST(at.times_given_up == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_start_that_throws_is_a_failure_with_its_text) {
+  nursery at{10};
+  at.failing_starts["b"] = 3;
+  at.here().supervise(at.told({.restarts_max = 2}), at.children({"a", "b"}));
+  at.hears({"0 ms: a begins", "0 ms: b begins", "100 ms: b begins", "300 ms: b begins", "300 ms: a ends"}, 2min);
+  require_parts(at.gave_up, "resource_exhausted", {"\"b\" on", "did not start", "not_found: no device for b"});
+}
+
+// --- giving up ------------------------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_supervisor_without_an_outer_one_has_its_member_fail) {
+  nursery at{11};
+  at.here().supervise({.restarts_max = 0}, at.children({"a", "b"}));
+  at.cluster.advance(1s);
+  at.clear();
+  at.fail("a");
+  at.hears({"0 ms: a ends", "0 ms: b ends"}, 1s);
+  BOOST_TEST(!at.cluster.running(home));
+  const auto end = at.cluster.end_of(home);
+  BOOST_TEST_REQUIRE(end.has_value());
+  BOOST_TEST((end->how == member_end::kind::gave_up));
+  require_parts(end->why, "resource_exhausted", {"\"a\" on", "after 0 restarts", "a has read garbage"});
+  BOOST_TEST(!at.cluster.present(home));
+  at.cluster.restart(home);
+  at.cluster.run_until_ready();
+  at.here().supervise({}, at.children({"a"}));
+  at.cluster.advance(1s);
+  BOOST_TEST(at.here().context()->book->names().size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(on_the_chief_the_chief_ends) {
+  nursery at{12};
+  at.cluster.here(chief).supervise({.restarts_max = 0}, at.children({"a"}));
+  at.cluster.advance(1s);
+  at.fail("a");
+  at.cluster.advance(1s);
+  BOOST_TEST(!at.cluster.running(chief));
+  BOOST_TEST_REQUIRE(at.cluster.end_of(chief).has_value());
+  BOOST_TEST((at.cluster.end_of(chief)->how == member_end::kind::gave_up));
+}
+
+BOOST_AUTO_TEST_CASE(an_outer_supervisor_restarts_an_inner_one_that_gave_up_and_may_give_up_itself) {
+  nursery at{13};
+  at.here().supervise(at.told({.restarts_max = 1, .first_pause = 1s}),
+                      {{"inner",
+                        [&](member& here) {
+                          at.note("inner begins");
+                          return here.supervise({.restarts_max = 1}, at.children({"a", "b"}));
+                        },
+                        child_name::not_offered},
+                       at.child("c")});
+  at.hears({"0 ms: inner begins", "0 ms: c begins", "0 ms: a begins", "0 ms: b begins"}, 1s);
+  at.fail("a");
+  at.hears({"0 ms: a ends", "100 ms: a begins"}, 1s);
+  at.fail("b");
+  at.hears({"0 ms: b ends", "0 ms: a ends", "1000 ms: inner begins", "1000 ms: a begins", "1000 ms: b begins"}, 2s);
+  BOOST_TEST((at.here().context()->book->names() == std::vector<std::string>{"a", "b", "c"}));
+  at.fail("b");
+  at.cluster.advance(1s);
+  at.clear();
+  at.fail("b");
+  at.hears({"0 ms: b ends", "0 ms: a ends", "0 ms: c ends"}, 2s);
+  require_parts(at.gave_up, "resource_exhausted",
+                {"\"inner\" on /job:worker/task:0 failed, and its supervisor gave up",
+                 "\"b\" on /job:worker/task:0 failed, and its supervisor gave up", "b has read garbage"});
+  BOOST_TEST(at.cluster.present(home));
+}
+
+// --- what belongs to a child ----------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(what_a_child_spawns_belongs_to_it) {
+  nursery at{14};
+  std::optional<member> given;
+  at.here().supervise({}, {{"a",
+                            [&](member& here) {
+                              given = here;
+                              at.begins(here, "helper");
+                              here.events();
+                              return at.begins(here, "a");
+                            }},
+                           at.child("b")});
+  at.cluster.advance(1s);
+  // One more, later.
+  at.begins(*given, "late");
+  const auto events = caf::actor_cast<caf::actor_addr>(at.here().events());
+  at.cluster.advance(1s);
+  at.clear();
+  at.fail("helper");
+  at.hears({"0 ms: helper ends", "0 ms: late ends", "0 ms: a ends"}, 99ms);
+  // The child's part is over.
+  at.begins(*given, "too late");
+  at.hears({"0 ms: too late ends"}, 0s);
+  at.cluster.advance(1s);
+  BOOST_TEST(at.lives["a"].size() == 2u);
+  // What the member has of the chief's services is the member's.
+  BOOST_TEST((at.here().events().address() == events));
+  // One that is done is no failure.
+  at.clear();
+  caf::anon_send(caf::actor_cast<child_actor>(at.life_of("helper")), cancel_atom_v);
+  at.hears({"0 ms: helper ends"}, 1s);
+  // The child has done its work, and nothing is left of it.
+  at.begins(*given, "late");
+  at.cluster.advance(1ms);
+  at.clear();
+  caf::anon_send(caf::actor_cast<child_actor>(at.life_of("a")), cancel_atom_v);
+  at.hears({"0 ms: a ends", "0 ms: late ends"}, 1s);
+  BOOST_TEST(at.lives["a"].size() == 2u);
+  given.reset();
+}
+
+BOOST_AUTO_TEST_CASE(an_actor_that_a_child_spawned_otherwise_is_watched_and_ends_with_it) {
+  nursery at{26};
+  const auto supervisor = at.here().supervise({}, {{"a", [&](member& here) {
+                                                      at.note("a begins");
+                                                      auto made = here.system().spawn(nursery::body, &at, "a");
+                                                      at.lives["a"].push_back(made.address());
+                                                      return made;
+                                                    }}});
+  at.cluster.advance(1s);
+  at.clear();
+  at.fail("a");
+  at.hears({"0 ms: a ends", "100 ms: a begins"}, 1s);
+  caf::anon_send_exit(supervisor, caf::exit_reason::user_shutdown);
+  at.hears({"0 ms: a ends"}, 1s);
+}
+
+BOOST_AUTO_TEST_CASE(a_name_that_somebody_else_takes_meanwhile_is_a_failed_start_until_it_is_free) {
+  nursery at{15};
+  at.here().supervise({.restarts_max = 10}, at.children({"a", "b"}));
+  at.cluster.advance(1s);
+  at.here().withdraw("a");
+  const auto other = at.begins(at.here(), "other");
+  at.here().offer("a", other);
+  at.clear();
+  at.fail("a");
+  at.hears({"0 ms: a ends", "100 ms: a begins", "100 ms: a ends", "300 ms: a begins", "300 ms: a ends"}, 699ms);
+  caf::anon_send_exit(other, caf::exit_reason::user_shutdown);
+  at.hears({"0 ms: other ends", "1 ms: a begins"}, 1s);
+}
+
+// --- ends -----------------------------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_supervisor_that_is_told_to_end_ends_its_children_one_after_the_other) {
+  nursery at{16};
+  at.slow = {{"b", 500ms}};
+  const auto supervisor = at.here().supervise({}, at.children({"a", "b", "c"}));
+  at.cluster.advance(1s);
+  at.clear();
+  caf::anon_send_exit(supervisor, caf::exit_reason::user_shutdown);
+  at.cluster.advance(1ms);
+  BOOST_TEST(!has_ended(supervisor));
+  at.hears({"0 ms: c ends", "0 ms: b is asked to end", "500 ms: b ends", "500 ms: a ends"}, 1s);
+  BOOST_TEST(has_ended(supervisor));
+}
+
+BOOST_AUTO_TEST_CASE(one_that_does_not_end_is_killed_after_the_limit) {
+  nursery at{17};
+  at.slow = {{"c", -1s}};
+  const auto supervisor = at.here().supervise({.end_limit = 2s}, at.children({"a", "b", "c", "d"}));
+  at.cluster.advance(1s);
+  at.clear();
+  caf::anon_send_exit(supervisor, caf::exit_reason::user_shutdown);
+  at.cluster.advance(1s);
+  // What happens to those whose turn comes later gives it no more time.
+  at.fail("a");
+  at.hears({"0 ms: d ends", "0 ms: c is asked to end", "1000 ms: a ends", "2000 ms: c ends", "2000 ms: b ends"}, 3s);
+  BOOST_TEST(has_ended(supervisor));
+}
+
+BOOST_AUTO_TEST_CASE(each_that_ends_has_the_limit_to_itself) {
+  nursery at{27};
+  at.slow = {{"a", 1500ms}, {"b", 1500ms}};
+  const auto supervisor = at.here().supervise({.end_limit = 2s}, at.children({"a", "b"}));
+  at.cluster.advance(1s);
+  at.clear();
+  caf::anon_send_exit(supervisor, caf::exit_reason::user_shutdown);
+  at.hears({"0 ms: b is asked to end", "1500 ms: b ends", "1500 ms: a is asked to end", "3000 ms: a ends"}, 10s);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_restarted_once_the_end_has_begun) {
+  for (const auto when : {"before the failure", "in the pause"}) {
+    nursery at{18};
+    // At the first failure the others would end, out of their turn.
+    const auto restarts_max = when == std::string{"before the failure"} ? 0 : 1;
+    at.here().supervise(at.told({.restarts_max = restarts_max}), at.children({"a", "b"}));
+    at.cluster.advance(1s);
+    at.clear();
+    const auto ends = [&] { at.here().context()->begin_end(); };
+    if (when == std::string{"before the failure"}) ends();
+    at.fail("a");
+    at.cluster.advance(50ms);
+    if (when == std::string{"in the pause"}) ends();
+    at.hears({"0 ms: a ends"}, 10s);
+    at.fail("b");
+    for (const auto& each : at.here().context()->take_actors())
+      caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
+    at.hears({"0 ms: b ends"}, 10s);
+    BOOST_TEST(at.times_given_up == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_supervisor_that_is_told_to_end_while_it_restarts_all_or_gives_up_does_no_more_than_end) {
+  for (const auto restarts_max : {0, 5}) {
+    nursery at{19};
+    at.slow = {{"a", 300ms}, {"c", 500ms}};
+    const auto supervisor = at.here().supervise(
+        at.told({.policy = restart_policy::one_for_all, .restarts_max = restarts_max}), at.children({"a", "b", "c"}));
+    at.cluster.advance(1s);
+    at.clear();
+    at.fail("b");
+    at.cluster.advance(200ms);
+    caf::anon_send_exit(supervisor, caf::exit_reason::user_shutdown);
+    at.cluster.advance(10s);
+    BOOST_TEST(at.times_given_up == 0);
+    BOOST_TEST(has_ended(supervisor));
+    std::erase_if(at.heard, [](const auto& line) { return line.ends_with("asked to end"); });
+    // The one that is asked a second time takes its time again.
+    BOOST_TEST(at.heard.size() == 3u);
+    BOOST_TEST(at.heard.back().ends_with("a ends"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_restart_that_is_due_while_others_end_does_not_happen) {
+  for (const auto gives_up : {false, true}) {
+    nursery at{25};
+    at.slow = {{"b", 500ms}};
+    const auto supervisor = at.here().supervise(at.told({.restarts_max = 1}), at.children({"a", "b", "c"}));
+    at.cluster.advance(1s);
+    at.clear();
+    at.fail("a");
+    at.cluster.advance(50ms);
+    if (gives_up)
+      at.fail("c");
+    else
+      caf::anon_send_exit(supervisor, caf::exit_reason::user_shutdown);
+    at.hears({"0 ms: a ends", "50 ms: c ends", "50 ms: b is asked to end", "550 ms: b ends"}, 1s);
+    BOOST_TEST(at.times_given_up == (gives_up ? 1 : 0));
+    BOOST_TEST(has_ended(supervisor));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(children_of_a_supervisor_that_was_killed_end) {
+  nursery at{20};
+  const auto supervisor = at.here().supervise({}, at.children({"a", "b"}));
+  at.cluster.advance(1s);
+  at.clear();
+  caf::anon_send_exit(supervisor, caf::exit_reason::kill);
+  at.cluster.advance(1s);
+  BOOST_TEST(at.heard.size() == 2u);
+  BOOST_TEST(at.here().context()->book->names().empty());
+}
+
+BOOST_AUTO_TEST_CASE(after_the_members_end_a_supervisor_ends_at_once) {
+  nursery at{21};
+  at.here().context()->take_actors();
+  const auto supervisor = at.here().supervise({}, at.children({"a"}));
+  at.hears({}, 1s);
+  BOOST_TEST(has_ended(supervisor));
+}
+
+BOOST_AUTO_TEST_CASE(a_member_that_is_killed_and_restarted_begins_anew) {
+  nursery at{22};
+  at.here().supervise({}, at.children({"a", "b"}));
+  at.cluster.advance(1s);
+  at.clear();
+  at.cluster.kill(home);
+  BOOST_TEST(at.heard.size() == 2u);
+  at.cluster.restart(home);
+  at.cluster.run_until_ready();
+  at.clear();
+  at.here().supervise({}, at.children({"a", "b"}));
+  at.hears({"0 ms: a begins", "0 ms: b begins"}, 1s);
+}
+
+// --- input ----------------------------------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_is_refused_with_what_is_wrong_and_what_helps) {
+  nursery at{23};
+  const auto refuses = [&](supervision_options options, std::vector<supervised_child> children, const std::string& code,
+                           const std::vector<std::string>& parts) {
+    require_parts(problem_of([&] { at.here().supervise(std::move(options), std::move(children)); }), code, parts);
+  };
+  const auto one = [&] { return at.children({"a"}); };
+  refuses({}, {}, "invalid_argument", {"no children", "one or more"});
+  refuses({}, at.children({"a", "b", "a"}), "invalid_argument", {"two children", "\"a\"", "a name of its own"});
+  refuses({}, at.children({""}), "invalid_argument", {"no name", "child_name::not_offered"});
+  refuses({.restarts_max = -1}, one(), "invalid_argument", {"restarts_max is -1", "must be 0"});
+  refuses({.within = 0s}, one(), "invalid_argument", {"within is 0 ms", "more than 0"});
+  refuses({.first_pause = -1ms}, one(), "invalid_argument", {"first_pause is -1 ms"});
+  refuses({.pause_max = 10ms}, one(), "invalid_argument", {"pause_max is 10 ms", "below first_pause, 100 ms"});
+  refuses({.end_limit = 0s}, one(), "invalid_argument", {"end_limit is 0 ms"});
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i <= supervision_options::children_max; ++i) names.push_back(std::to_string(i));
+  refuses({}, at.children(names), "invalid_argument", {"4097 children", "4096 (children_max)"});
+  at.here().offer("a", at.begins(at.here(), "somebody else"));
+  refuses({}, one(), "already_exists", {"offers \"a\" already", "withdraw it first, or take another name"});
+  at.cluster.advance(1s);
+  BOOST_TEST(at.heard.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_function_that_returns_no_actor_is_a_failed_start) {
+  nursery at{24};
+  at.here().supervise(at.told({.restarts_max = 0}), {{"a", [](member&) { return child_actor{}; }}});
+  at.cluster.advance(1s);
+  require_parts(at.gave_up, "resource_exhausted", {"\"a\" on", "returned no actor"});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
