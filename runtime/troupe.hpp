@@ -9,12 +9,12 @@
 #include <troupe/runtime/checkpoint.hpp>
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
+#include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/dataset.hpp>
 #include <troupe/runtime/dataset_sources.hpp>
 #include <troupe/runtime/distributed_dataset.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
-#include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 #include <troupe/runtime/partitioner.hpp>
 #include <troupe/runtime/remote_value.hpp>

@@ -25,9 +25,9 @@ spin_wait for_results;
 /// As long as a closure waits for another one.
 class waiting_closure final : public awaiting {
  public:
-  explicit waiting_closure(const function_id& other)
-      : awaiting("another closure"), other_(other), here_(closure_environment::current()) {
-    if (here_ != nullptr) here_->begin_wait_for_closure();
+  explicit waiting_closure(const std::shared_ptr<const closure>& other)
+      : awaiting("another closure"), other_(other->function), here_(closure_environment::current()) {
+    if (here_ != nullptr) here_->begin_wait_for_closure(other);
   }
   ~waiting_closure() override {
     if (here_ != nullptr) here_->end_wait_for_closure();
@@ -58,13 +58,13 @@ closure::readiness closure::state() const {
   return end_status_.code() == status_code::cancelled ? readiness::aborted : readiness::ready;
 }
 
-bool closure::wait_for(duration limit) const {
-  if (ended()) return true;
+bool closure::wait_for(const std::shared_ptr<const closure>& other, duration limit) {
+  if (other->ended()) return true;
   const auto until = later(current_time(), limit);
-  if (fiber_host::current() == nullptr && for_results.until(until, [this] { return ended(); })) return true;
-  const auto end = waited_for();
+  if (fiber_host::current() == nullptr && for_results.until(until, [&] { return other->ended(); })) return true;
+  const auto end = other->waited_for();
   if (!end) return true;
-  const waiting_closure scope{function};
+  const waiting_closure scope{other};
   return end->wait_until(until);
 }
 

@@ -70,11 +70,12 @@ class closure : public deadline_place {
 
   readiness state() const;
   bool ended() const { return ended_.load(std::memory_order_acquire); }
-  /// Waits for the end: parks a fiber, blocks a thread. False: not ended within the limit. A closure that waits here
-  /// leaves its place on its worker to another meanwhile, which may be the one that it waits for.
+  /// Waits for its end: parks a fiber, blocks a thread. False: not ended within the limit. A closure that waits here
+  /// leaves its place on its worker to another meanwhile, which may be the one that it waits for. Closures that wait
+  /// for each other fail: the coordinator ends one of them and says which they are (coordinator_cycles.cpp).
   /// @throws cancelled_error when the fiber is cancelled; resource_exhausted_error when too many closures of this
   /// worker wait for others already.
-  bool wait_for(duration limit) const;
+  static bool wait_for(const std::shared_ptr<const closure>& other, duration limit);
   /// The end; only after `ended()`.
   const status& end_status() const { return end_status_; }
   const value& result() const { return result_; }

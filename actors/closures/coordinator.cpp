@@ -19,11 +19,6 @@ constexpr duration inquiry_limit_max = std::chrono::seconds{10};
 
 const status stopped{status_code::cancelled, "the coordinator has stopped"};
 
-status limit_is_over(const closure& late) {
-  return {status_code::deadline_exceeded,
-          fmt::format("{} did not end within its limit of {} ms", describe(late), in_milliseconds(late.options.limit))};
-}
-
 }  // namespace
 
 void coordinator_options::check() const {
@@ -32,6 +27,10 @@ void coordinator_options::check() const {
         fmt::format("window_options::slots is {} and window_max {}, so that no worker would be given a closure; both "
                     "must be at least 1",
                     windows.slots, windows.window_max)};
+  if (recall_interval <= duration::zero() || recall_limit <= duration::zero())
+    throw invalid_argument_error{
+        fmt::format("coordinator_options::recall_interval is {} ms and recall_limit {} ms; both must be positive",
+                    in_milliseconds(recall_interval), in_milliseconds(recall_limit))};
   if (turn_closures_max == 0)
     throw invalid_argument_error{
         "coordinator_options::turn_closures_max is 0, so that no closure would ever be looked at; it must be at least "
@@ -86,6 +85,7 @@ void coordinator_state::end_turn() {
   } while (raise_errors());
   release_ended();
   answer_joins();
+  watch_workers();
   if (turn_left_ == 0 || !arrivals_.empty()) return go_on_later();
   lookout_.idle();
 }
@@ -124,6 +124,10 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
           // Which closures the message was about is unknown, so the worker's whole session is void.
           readmit(*worker, problem);
         });
+      },
+      [this](await_atom, session_id session, closure_id waiting, std::shared_ptr<const closure>& other) {
+        const turn scope{*this};
+        if (auto* const worker = admitted_in(session)) take_wait(*worker, waiting, std::move(other));
       },
       [this](submit_atom) { const turn scope{*this}; },
       [this](cancel_atom, const closure_ptr& unwanted) {
@@ -200,6 +204,8 @@ void coordinator_state::take_submitted() {
 /// To take one in costs much less than to end one; and what is taken in together leaves in one message to each worker.
 void coordinator_state::take_in() {
   constexpr std::size_t share = 8;
+  if (arrivals_.empty()) return;
+  const auto now = clock_.now();
   for (auto left = share * options_.turn_closures_max; !arrivals_.empty(); arrivals_.pop_front()) {
     auto& [closures, taken_in, stretch] = arrivals_.front();
     for (; taken_in < closures.size(); ++taken_in) {
@@ -207,21 +213,21 @@ void coordinator_state::take_in() {
       const auto scheduled = std::move(closures[taken_in]);
       if (scheduled->is_for_any_worker_at_once()) coming_ -= std::min<std::size_t>(coming_, 1);
       scheduled->stretch = stretch;
-      accept(scheduled);
+      accept(scheduled, now);
     }
     drain_buffer_ = std::move(closures);  // its memory is used again
   }
   coming_ = 0;
 }
 
-void coordinator_state::accept(const closure_ptr& scheduled) {
+void coordinator_state::accept(const closure_ptr& scheduled, time_point now) {
   if (scheduled->ended()) return end(*scheduled, scheduled->end_status());
   scheduled->at = closure::stage::waiting;
   if (scheduled->options.worker >= options_.workers)
     return end(*scheduled,
                {status_code::invalid_argument, fmt::format("{} is for worker {} of {}", describe(*scheduled),
                                                            scheduled->options.worker, options_.workers)});
-  set_deadline(*scheduled);
+  set_deadline(*scheduled, now);
   if (inputs_ready(scheduled)) enqueue(scheduled, false);
 }
 
@@ -255,8 +261,8 @@ void coordinator_state::enqueue(const closure_ptr& ready, bool first) {
   ++queued_count_;
 }
 
-void coordinator_state::set_deadline(closure& scheduled) {
-  scheduled.deadline = later(clock_.now(), scheduled.options.limit);
+void coordinator_state::set_deadline(closure& scheduled, time_point now) {
+  scheduled.deadline = later(now, scheduled.options.limit);
   if (scheduled.options.limit <= options_.exact_limit_max) {
     scheduled.timer = clock_
                           .at(scheduled.deadline,
@@ -275,6 +281,15 @@ void coordinator_state::set_deadline(closure& scheduled) {
 void coordinator_state::forget_deadline(closure& ended) {
   if (ended.timer != 0) clock_.cancel({ended.deadline, ended.timer});
   deadline_calendar::cross_out(ended);
+}
+
+status coordinator_state::limit_is_over(const closure& late) const {
+  std::string where = "it was lost with its worker";
+  if (late.at == closure::stage::waiting) where = "it waited for other closures, whose values it takes";
+  if (late.at == closure::stage::queued) where = "it was in the queue";
+  if (const auto* held = in_flight(late)) where = fmt::format("it was on /job:worker/task:{}", held->worker);
+  return {status_code::deadline_exceeded, fmt::format("{} did not end within its limit of {} ms; {}", describe(late),
+                                                      in_milliseconds(late.options.limit), where)};
 }
 
 void coordinator_state::expire(closure& late) {
@@ -373,7 +388,7 @@ void coordinator_state::take_outcomes(worker_entry& worker, run_outcomes batch) 
     take_outcome(worker, outcome);
   }
   if (ended != 0) roster_.ended(worker, ended, clock_.now());
-  roster_.set_waiting(worker, batch.waiting);
+  if (!batch.by_desk) roster_.heard(worker, batch.waiting, batch.recall);
   touch(worker);
 }
 
@@ -390,6 +405,7 @@ void coordinator_state::take_outcome(worker_entry& worker, closure_outcome& outc
 /// No worker runs the closure any more.
 coordinator_state::closure_ptr coordinator_state::take_back(closure_id id) {
   auto what = in_flight_.remove(id);
+  if (!awaited_.empty()) awaited_.erase(id);
   if (what->ended())
     join_line_.leave(what->stretch);
   else

@@ -42,6 +42,9 @@
 // What is scheduled before the error is raised is part of the generation. Nothing starts before that. Closures of other
 // members (services/closure_desk.hpp) are cancelled with the others, but their own errors are their owners' alone.
 //
+// What a worker holds and has not begun, since its thread is in a closure, goes to another that idles
+// (coordinator_recalls.cpp).
+//
 // A closure that no present worker can run, since these are other binaries, is stranded: it waits for the workers of
 // the specification that are absent, and fails when the last of them has come and can't run it either.
 //
@@ -155,11 +158,12 @@ class coordinator_state {
   // --- taking closures in (coordinator.cpp) ---
   void take_submitted();
   void take_in();
-  void accept(const closure_ptr& scheduled);
+  void accept(const closure_ptr& scheduled, time_point now);
   bool inputs_ready(const closure_ptr& scheduled);
   void enqueue(const closure_ptr& ready, bool first);
-  void set_deadline(closure& scheduled);
+  void set_deadline(closure& scheduled, time_point now);
   void forget_deadline(closure& ended);
+  status limit_is_over(const closure& late) const;
   void expire(closure& late);
   void expire_late();
   void tell_late_workers();
@@ -207,6 +211,17 @@ class coordinator_state {
   void answer_inquiry(const std::shared_ptr<inquiry>& asked);
   void end_inquiries(const status& why);
 
+  // --- taking closures from busy workers (coordinator_recalls.cpp) ---
+  void watch_workers();
+  void recall_some();
+  void recall(worker_entry& worker);
+  void take_recalled(worker_entry& worker, const recalled_orders& told, std::uint64_t recall);
+  void give_back(const closure_ptr& recalled);
+
+  // --- closures that wait for each other (coordinator_cycles.cpp) ---
+  void take_wait(worker_entry& worker, closure_id waiting, std::shared_ptr<const closure> other);
+  std::string cycle_through(const closure& waiting, const closure& other) const;
+
   // --- sending closures out (coordinator_dispatch.cpp) ---
   void touch(worker_entry& worker);
   void send_out();
@@ -226,7 +241,7 @@ class coordinator_state {
   // --- workers ---
   void worker_up(const member_actor& door, const worker_actor& handle, member_identity who);
   void request_admission(worker_entry& worker);
-  void admitted(worker_entry& worker);
+  void admitted(worker_entry& worker, worker_desk_actor desk);
   void readmit(worker_entry& worker, const status& why);
   void dismiss(worker_entry& worker, const status& why);
 
@@ -281,6 +296,8 @@ class coordinator_state {
   /// By their indices.
   std::map<int, server_entry> servers_;
   in_flight_table in_flight_;
+  /// What closures of this process wait for, by their ids.
+  std::unordered_map<closure_id, std::shared_ptr<const closure>> awaited_;
   session_id last_session_ = 0;
   /// In the order of their creation, which is the order of their rebuilding.
   std::map<resource_id, closure_order> resources_;
@@ -301,6 +318,8 @@ class coordinator_state {
   /// In the order of their telling, which is the order of their limits.
   std::deque<cancellation> cancellations_;
   bool cancellations_timed_ = false;
+  /// A timer runs for `recall_some`.
+  bool workers_watched_ = false;
   int turns_ = 0;
   /// How many closures this turn's end may still end or cancel.
   std::size_t turn_left_ = 0;

@@ -63,16 +63,19 @@ bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>&
     end(*what, std::move(problem));
     return false;
   }
+  const auto number = what->options.worker < 0 ? ++worker.last_number : 0;
   what->at = closure::stage::in_flight;
-  what->id = in_flight_.add(what, worker.index);
+  what->id = in_flight_.add(what, worker.index, number);
   auto& order = worker.outgoing.emplace_back();
   order.id = what->id;
+  order.number = number;
   order.function = what->function;
   order.arguments = what->arguments;
   order.dependencies.reserve(what->inputs.size());
   for (const auto& input : what->inputs)
     order.dependencies.push_back({input.resource, input.producer ? input.producer->result() : value{}});
-  roster_.sent(worker, clock_.now());
+  // Asking for the time costs as much as the rest of this function.
+  roster_.sent(worker, worker.in_flight == 0 ? clock_.now() : worker.busy_since);
   return true;
 }
 
@@ -210,9 +213,9 @@ void coordinator_state::request_admission(worker_entry& worker) {
   };
   requests_.ask(
       worker.handle, options_.admission_limit, fmt::format("admitting /job:worker/task:{}", worker.index),
-      [this, &worker, still_wanted](caf::ok_atom) {
+      [this, &worker, still_wanted](worker_desk_actor& desk) {
         const turn scope{*this};
-        if (still_wanted()) admitted(worker);
+        if (still_wanted()) admitted(worker, std::move(desk));
       },
       [this, &worker, still_wanted](const status&) {
         if (!still_wanted()) return;
@@ -225,8 +228,9 @@ void coordinator_state::request_admission(worker_entry& worker) {
       wire<session_terms>{{session, worker.index, std::max(options_.windows.slots, options_.windows.fibers_max)}});
 }
 
-void coordinator_state::admitted(worker_entry& worker) {
+void coordinator_state::admitted(worker_entry& worker, worker_desk_actor desk) {
   roster_.admit(worker, clock_.now());
+  worker.desk = std::move(desk);
   // It may have what the others lack; or it was the last that could have had it.
   const auto stranded = std::exchange(stranded_, {});
   for (auto what = stranded.rbegin(); what != stranded.rend(); ++what)

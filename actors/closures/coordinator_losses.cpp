@@ -12,6 +12,7 @@ void coordinator_state::lose(worker_entry& worker, const status& why) {
   const auto could_write = worker.at == worker_entry::admission::admitted;
   self_->demonitor(worker.handle.address());
   requests_.lost(worker.handle.address(), why);
+  if (worker.desk) requests_.lost(worker.desk.address(), why);
   // A worker that is frozen, not dead, learns on waking that its session is over.
   self_->send(worker.handle, dismiss_atom_v, worker.session);
   roster_.dismiss(worker);

@@ -31,6 +31,11 @@ struct coordinator_options {
   std::uint32_t lost_workers_max = 8;
   duration admission_limit = std::chrono::seconds{5};
   duration admission_retry = std::chrono::milliseconds{500};
+  /// What a worker has held for so long, and may not have begun, is asked back as soon as another one idles; it waits
+  /// for about twice as long at most.
+  duration recall_interval = std::chrono::milliseconds{2};
+  /// How long the worker's process may take to answer that.
+  duration recall_limit = std::chrono::seconds{5};
   /// How long a worker may take to end closures that were cancelled or have passed their limit. Then it counts as lost,
   /// and its process is asked to end. Closures that compute for longer look for their cancellation
   /// (`fiber_host::throw_if_cancelled`).

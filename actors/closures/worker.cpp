@@ -1,3 +1,4 @@
+#include <troupe/actors/closures/internal/outcome_message.hpp>
 #include <troupe/actors/closures/worker.hpp>
 #include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/actors/variables/client.hpp>
@@ -27,11 +28,13 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
   inbox_.emplace(self_, options_.inbox, fibers_.get());
   dialer_ = std::move(dialer);
   variables_ = std::make_unique<variable_client>(self_, clock_, dialer_, options_.variables, fibers_.get());
+  desk_ = self_->spawn<caf::linked>(worker_desk, self_->address(), trays_);
+  fibers_->at_turn_begin([this] { trays_->begin_turn(); });
   fibers_->at_turn_end([this] {
     start_some();
     variables_->flush();
-    send_outcomes();
-    if (fibers_->active() == 0 && queued_.empty()) lookout_.idle();
+    const auto has_orders = send_outcomes(true);
+    if (fibers_->active() == 0 && !has_orders) lookout_.idle();
   });
   self_->set_down_handler([this](caf::down_msg& down) {
     const fiber_host::turn scope{*fibers_};
@@ -39,10 +42,11 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
     if (coordinator_ && coordinator_.address() == down.source) end_session(session_over);
   });
   return {
-      [this](admit_atom, const outcome_sink& coordinator, wire<session_terms>& terms) -> caf::result<caf::ok_atom> {
+      [this](admit_atom, const outcome_sink& coordinator,
+             wire<session_terms>& terms) -> caf::result<worker_desk_actor> {
         if (const auto problem = terms.open(); !problem.ok()) return make_error(problem);
         begin(coordinator, *terms);
-        return caf::ok_atom_v;
+        return desk_;
       },
       [this](dismiss_atom, session_id session) {
         const fiber_host::turn scope{*fibers_};
@@ -97,13 +101,46 @@ bool worker_state::runs_for(const caf::actor_addr& coordinator) const {
   return coordinator_ && coordinator_.address() == coordinator;
 }
 
-void worker_state::begin_wait_for_closure() {
+void worker_state::begin_wait_for_closure(std::shared_ptr<const closure> other) {
   if (waiting_ >= options_.waiting_max)
     throw resource_exhausted_error{fmt::format(
         "{} closures of this worker wait for remote values of others already, its limit (waiting_max); give schedule() "
         "the remote value as an argument instead of waiting for it in a closure",
         waiting_)};
   ++waiting_;
+  // Other processes have none of the objects that closures here may wait for.
+  if (!coordinator_ || coordinator_.node() != self_->node()) return;
+  awaited_[fiber_host::current_key()] = {.other = std::move(other), .since = clock_.now()};
+  tell_long_waits();
+}
+
+void worker_state::end_wait_for_closure() {
+  --waiting_;
+  const auto ended = awaited_.extract(fiber_host::current_key());
+  if (!ended.empty() && ended.mapped().told && coordinator_)
+    self_->send(coordinator_, await_atom_v, terms_.session, ended.key(), std::shared_ptr<const closure>{});
+}
+
+/// Those that the coordinator does not know of, and again when the next one has waited for so long.
+void worker_state::tell_long_waits() {
+  if (waits_timed_) return;
+  const auto long_since = clock_.now() - options_.long_wait;
+  auto next = never;
+  for (auto& [waiting, awaited] : awaited_) {
+    if (awaited.told) continue;
+    if (awaited.since > long_since) {
+      next = std::min(next, awaited.since + options_.long_wait);
+      continue;
+    }
+    awaited.told = true;
+    if (coordinator_) self_->send(coordinator_, await_atom_v, terms_.session, waiting, awaited.other);
+  }
+  if (next == never) return;
+  waits_timed_ = true;
+  clock_.at(next, [this] {
+    waits_timed_ = false;
+    tell_long_waits();
+  });
 }
 
 // --- sessions -------------------------------------------------------------------------------------------------------
@@ -114,6 +151,8 @@ void worker_state::begin(outcome_sink coordinator, const session_terms& terms) {
   coordinator_ = std::move(coordinator);
   terms_ = terms;
   told_waiting_ = 0;
+  told_recall_ = 0;
+  trays_->begin(terms.session, coordinator_);
   variables_->begin_session(terms.session);
   self_->monitor(coordinator_);
 }
@@ -121,8 +160,7 @@ void worker_state::begin(outcome_sink coordinator, const session_terms& terms) {
 /// Ends the session from this side: the coordinator takes its closures back and admits the worker anew.
 void worker_state::give_up_session(const status& why) {
   if (!coordinator_) return;
-  self_->send(coordinator_, outcome_atom_v, terms_.session,
-              wire<run_outcomes>{{.outcomes = {}, .session_ended = why, .waiting = 0}});
+  self_->send(coordinator_, outcome_atom_v, terms_.session, wire<run_outcomes>{{.outcomes = {}, .session_ended = why}});
   end_session(why);
 }
 
@@ -131,9 +169,10 @@ void worker_state::end_session(const status& why) {
   self_->demonitor(coordinator_.address());
   coordinator_ = nullptr;
   inbox_->end(terms_.session, why);
-  queued_.clear();
+  trays_->end();
+  ended_.clear();
+  unsent_ = 0;
   cancelled_ahead_.clear();
-  outcomes_.clear();
   fibers_->cancel_all(why);
   if (const auto ended = std::exchange(client_, nullptr)) self_->send(*ended, dismiss_atom_v);
   resources_.clear();
@@ -144,14 +183,15 @@ void worker_state::end_session(const status& why) {
 void worker_state::take_orders(run_orders orders) {
   lookout_.work_came();
   for (auto& order : orders.orders) {
-    if (order.builds != 0) {
-      // Known from now on, so that closures that use it wait; built like any closure, but before those that wait.
-      resources_[order.builds] = std::make_shared<resource_entry>();
-      start(std::move(order));
-    } else if (cancelled_ahead_.erase(order.id) == 0) {
-      queued_.push_back(std::move(order));
-    }
+    if (order.builds == 0) continue;
+    // Known from now on, so that closures that use it wait; built like any closure, but before those that wait.
+    resources_[order.builds] = std::make_shared<resource_entry>();
+    start(std::move(order));
   }
+  std::erase_if(orders.orders, [this](const closure_order& order) {
+    return order.builds != 0 || (!cancelled_ahead_.empty() && cancelled_ahead_.erase(order.id) != 0);
+  });
+  trays_->put(std::move(orders.orders));
 }
 
 /// What is here ends now. What is not has ended before, or its order is under way.
@@ -174,9 +214,7 @@ bool worker_state::cancel(closure_id id, const status& why) {
     fibers_->cancel(id, why);
     return true;
   }
-  const auto waiting = std::find_if(queued_.begin(), queued_.end(), [id](const auto& order) { return order.id == id; });
-  if (waiting == queued_.end()) return false;
-  queued_.erase(waiting);
+  if (!trays_->remove(id)) return false;
   report(id, as_cancelled(why), {});
   return true;
 }
@@ -184,11 +222,15 @@ bool worker_state::cancel(closure_id id, const status& why) {
 void worker_state::start_some() {
   if (yielding_) return;
   const auto budget_ends = clock_.now() + options_.turn_budget;
-  while (!queued_.empty() && fibers_->active() < std::size_t{terms_.slots} + waiting_) {
-    auto order = std::move(queued_.front());
-    queued_.pop_front();
-    start(std::move(order));
-    if (clock_.now() < budget_ends) continue;
+  while (fibers_->active() < std::size_t{terms_.slots} + waiting_) {
+    auto order = take_order();
+    if (!order) return;
+    reported_at_ = never;
+    starting_ = true;
+    start(std::move(*order));
+    starting_ = false;
+    // One that has ended has asked for the time.
+    if ((reported_at_ == never ? clock_.now() : reported_at_) < budget_ends) continue;
     // Hear what the mailbox holds, then go on.
     yielding_ = true;
     make_notifier(self_, [this] {
@@ -197,6 +239,18 @@ void worker_state::start_some() {
     })();
     return;
   }
+}
+
+std::optional<closure_order> worker_state::take_order() {
+  const auto some_have_ended = !ended_.empty();
+  auto order = trays_->take(ended_);
+  if (order && some_have_ended) alarm_desk();
+  return order;
+}
+
+/// What lies in the tray is not to wait for the end of a closure that computes for long.
+void worker_state::alarm_desk() {
+  if (trays_->set_alarm()) self_->delayed_send(desk_, options_.desk_delay, caf::tick_atom_v);
 }
 
 void worker_state::start(closure_order order) {
@@ -264,8 +318,8 @@ std::vector<closure_activity> worker_state::tell_activities(closure_id only) con
   std::sort(told.begin(), told.end(), [](const auto& a, const auto& b) {
     return std::pair{a.time_ns, b.id} > std::pair{b.time_ns, a.id};
   });
-  for (const auto& order : queued_)
-    if (order.builds == 0 && (only == 0 || order.id == only)) told.push_back({.id = order.id, .awaited = {}});
+  for (const auto id : trays_->orders())
+    if (only == 0 || id == only) told.push_back({.id = id, .awaited = {}});
   constexpr std::size_t told_max = 64;
   if (told.size() > told_max) told.resize(told_max);
   return told;
@@ -280,44 +334,34 @@ closure_activity worker_state::activity_of(closure_id id) const {
 // --- outcomes -------------------------------------------------------------------------------------------------------
 
 void worker_state::report(closure_id id, status ended, value result) {
-  const auto now = clock_.now();
-  if (outcomes_.empty()) first_outcome_ = now;
-  outcomes_.push_back({id, std::move(ended), std::move(result)});
-  if (outcomes_.size() >= options_.outcomes_max || now - first_outcome_ >= options_.outcome_delay) send_outcomes();
+  const auto now = reported_at_ = clock_.now();
+  ended_.push_back({id, std::move(ended), std::move(result)});
+  if (++unsent_ == 1) first_outcome_ = now;
+  if (unsent_ >= options_.outcomes_max || now - first_outcome_ >= options_.outcome_delay) {
+    send_outcomes(false);
+  } else if (!starting_) {
+    // It had waited; others that did go on after it.
+    trays_->put_outcomes(ended_);
+    alarm_desk();
+  }
 }
 
-void worker_state::send_outcomes() {
-  if (!coordinator_ || (outcomes_.empty() && waiting_ == told_waiting_)) return;
+/// Whether there are orders that have not begun.
+bool worker_state::send_outcomes(bool turn_ends) {
+  auto tray = trays_->take_outcomes(ended_, turn_ends);
+  unsent_ = 0;
+  const auto has_news = !tray.outcomes.empty() || waiting_ != told_waiting_ || tray.recall != told_recall_;
+  if (!coordinator_ || !has_news) return tray.has_orders;
   told_waiting_ = waiting_;
-  auto outcomes = std::exchange(outcomes_, {});
-  outcomes_.reserve(options_.outcomes_max);
-  if (!is_encoded_between(self_->node(), coordinator_.node())) {
-    self_->send(coordinator_, outcome_atom_v, terms_.session,
-                wire<run_outcomes>{{.outcomes = std::move(outcomes), .session_ended = {}, .waiting = waiting_}});
-    return;
-  }
-  try {
-    wire<run_outcomes> message{{.outcomes = outcomes, .session_ended = {}, .waiting = waiting_}};
-    message.seal();
-    self_->send(coordinator_, outcome_atom_v, terms_.session, std::move(message));
-  } catch (...) {
-    send_one_by_one(std::move(outcomes));
-  }
-}
-
-/// A result that can't be sent (it is over a limit, or the user's code that encodes it throws) becomes an error; the
-/// others go as they are.
-void worker_state::send_one_by_one(std::vector<closure_outcome> outcomes) {
-  for (auto& outcome : outcomes) {
-    wire<run_outcomes> message{{.outcomes = {outcome}, .session_ended = {}, .waiting = waiting_}};
-    try {
-      message.seal();
-    } catch (...) {
-      outcome = {outcome.id, status_of(std::current_exception()).wrap("the closure's result could not be sent"), {}};
-      message = wire<run_outcomes>{{.outcomes = {outcome}, .session_ended = {}, .waiting = waiting_}};
-    }
-    self_->send(coordinator_, outcome_atom_v, terms_.session, std::move(message));
-  }
+  told_recall_ = tray.recall;
+  ended_.reserve(options_.outcomes_max);
+  troupe::send_outcomes(self_, coordinator_, terms_.session,
+                        {.outcomes = std::move(tray.outcomes),
+                         .session_ended = {},
+                         .by_desk = false,
+                         .waiting = waiting_,
+                         .recall = tray.recall});
+  return tray.has_orders;
 }
 
 worker_actor::behavior_type worker(worker_state::pointer self, dialer_actor dialer, worker_options options) {

@@ -14,11 +14,15 @@
 // use up all places.
 //
 // The worker is spawned detached, since user code computes for long; in a simulation the same code is scheduled. It
-// goes back to its mailbox at least every `turn_budget`, between closures, so that it hears cancellations.
+// goes back to its mailbox at least every `turn_budget`, between closures, so that it hears cancellations. While a
+// closure computes it hears nothing; its desk (worker_desk.hpp) then gives others what it has not begun, and sends what
+// has ended.
 //
 // Semantics: semantics.md 1.1 (per-worker values), 2.2, 5.2.4.
 #pragma once
 
+#include <troupe/actors/closures/internal/worker_trays.hpp>
+#include <troupe/actors/closures/worker_desk.hpp>
 #include <troupe/actors/closures/worker_options.hpp>
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/internal/lookout.hpp>
@@ -30,7 +34,6 @@
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,8 +57,8 @@ class worker_state : public closure_environment {
   int worker_index() const override { return terms_.worker; }
   std::shared_ptr<void>& worker_local(const void* key) override { return locals_[key]; }
   bool runs_for(const caf::actor_addr& coordinator) const override;
-  void begin_wait_for_closure() override;
-  void end_wait_for_closure() override { --waiting_; }
+  void begin_wait_for_closure(std::shared_ptr<const closure> other) override;
+  void end_wait_for_closure() override;
 
  private:
   struct resource_entry {
@@ -63,6 +66,14 @@ class worker_state : public closure_environment {
     status problem;
     value content;
     std::vector<std::shared_ptr<wait_point>> waiting;
+  };
+
+  /// A closure that one of this worker's waits for.
+  struct awaited_closure {
+    std::shared_ptr<const closure> other;
+    time_point since;
+    /// The coordinator knows of it.
+    bool told = false;
   };
 
   void begin(outcome_sink coordinator, const session_terms& terms);
@@ -74,15 +85,17 @@ class worker_state : public closure_environment {
   void cancel_ahead(const cancel_orders& orders);
   void take_cancellations(const cancel_orders& orders);
   void start_some();
+  std::optional<closure_order> take_order();
+  void alarm_desk();
   void start(closure_order order);
   value execute(const closure_order& order);
   value dependency_value(const dependency& from);
   std::vector<closure_activity> tell_activities(closure_id only) const;
   closure_activity activity_of(closure_id id) const;
+  void tell_long_waits();
   void finish_resource(resource_id id, status ended, value content);
   void report(closure_id id, status ended, value result);
-  void send_outcomes();
-  void send_one_by_one(std::vector<closure_outcome> outcomes);
+  bool send_outcomes(bool turn_ends);
 
   pointer self_;
   timers clock_;
@@ -98,16 +111,28 @@ class worker_state : public closure_environment {
   outcome_sink coordinator_;
   session_terms terms_;
   std::optional<inbox<session_id>> inbox_;
-  std::deque<closure_order> queued_;
+  /// What it was sent and has not begun, and what it has not sent.
+  std::shared_ptr<worker_trays> trays_ = std::make_shared<worker_trays>();
+  worker_desk_with_alarm desk_;
   /// Closures that were cancelled while their orders, or earlier ones, were under way.
   std::unordered_set<closure_id> cancelled_ahead_;
   std::map<resource_id, std::shared_ptr<resource_entry>> resources_;
-  std::vector<closure_outcome> outcomes_;
+  /// What has ended since the tray was looked at, how many outcomes wait here and there, and since when.
+  std::vector<closure_outcome> ended_;
+  std::size_t unsent_ = 0;
   time_point first_outcome_{};
+  time_point reported_at_{};
   /// Closures that wait for others, and how many of them the coordinator knows of.
   std::uint32_t waiting_ = 0;
   std::uint32_t told_waiting_ = 0;
+  /// By the closures that wait for them.
+  std::map<closure_id, awaited_closure> awaited_;
+  bool waits_timed_ = false;
+  /// The last recall of which it has told that it heard.
+  std::uint64_t told_recall_ = 0;
   bool yielding_ = false;
+  /// What ends now was begun in this turn, by `start_some`, which hands its outcome over before it begins another.
+  bool starting_ = false;
   /// Last, so that it goes first: fibers that are cancelled then still use the rest.
   std::unique_ptr<fiber_host> fibers_;
 };

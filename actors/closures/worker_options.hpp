@@ -20,9 +20,14 @@ struct worker_options {
   /// Outcomes are sent at the end of a turn, or when so many wait, or the first has waited so long.
   std::size_t outcomes_max = 128;
   duration outcome_delay = std::chrono::microseconds{500};
+  /// While a closure computes, outcomes of others are sent by the worker's desk, after so long.
+  duration desk_delay = std::chrono::milliseconds{2};
   inbox_limits inbox;
   /// Closures that may wait for other closures at the same time; each keeps its stack.
   std::uint32_t waiting_max = 4096;
+  /// A closure that has waited for another one for so long, of a coordinator in the same process, is told to that: it
+  /// looks whether they wait for each other.
+  duration long_wait = std::chrono::seconds{1};
   /// What the application has beside the worker, for its closures; null: nothing.
   std::shared_ptr<member_context> application;
 };

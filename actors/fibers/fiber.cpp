@@ -371,6 +371,11 @@ fiber_host* fiber_host::current() {
   return running == nullptr ? nullptr : &running->host_;
 }
 
+std::uint64_t fiber_host::current_key() {
+  const auto* const running = running_fiber();
+  return running == nullptr ? 0 : running->key_;
+}
+
 fiber_environment* fiber_host::current_environment() {
   const auto* const host = current();
   return host == nullptr ? nullptr : host->environment_;

@@ -143,7 +143,9 @@ class fiber_host {
   /// end of the turn (`at_turn_end`) is done when the outermost turn ends. Drawn at the top of this file.
   class turn {
    public:
-    explicit turn(fiber_host& host) : host_(host) { ++host_.depth_; }
+    explicit turn(fiber_host& host) : host_(host) {
+      if (host_.depth_++ == 0 && host_.turn_begin_) host_.turn_begin_();
+    }
     ~turn() noexcept(false);
     turn(const turn&) = delete;
 
@@ -163,6 +165,8 @@ class fiber_host {
   void cancel(std::uint64_t key, const status& why);
   void cancel_all(const status& why);
 
+  /// Called at the begin of each outermost turn.
+  void at_turn_begin(std::function<void()> work) { turn_begin_ = std::move(work); }
   /// Called at the end of each outermost turn, before the actor goes back to its mailbox.
   void at_turn_end(std::function<void()> work) { turn_end_ = std::move(work); }
 
@@ -177,6 +181,8 @@ class fiber_host {
 
   /// The host of the fiber that runs on this thread, or nullptr outside of fibers.
   static fiber_host* current();
+  /// The key of the fiber that runs on this thread; 0 outside of fibers.
+  static std::uint64_t current_key();
   /// The environment of the running fiber, or nullptr.
   static fiber_environment* current_environment();
   /// Names what the running fiber does from now on, for a report of its crash; `function` outlives the fiber.
@@ -205,6 +211,7 @@ class fiber_host {
   std::unordered_map<std::uint64_t, std::unique_ptr<fiber>> active_;
   std::vector<std::unique_ptr<fiber>> idle_;
   std::deque<std::shared_ptr<wait_point>> ready_;
+  std::function<void()> turn_begin_;
   std::function<void()> turn_end_;
   std::size_t depth_ = 0;
 };

@@ -90,17 +90,29 @@ CAF_ADD_ATOM(troupe_atoms, troupe, follow_atom, "follow")
 CAF_ADD_ATOM(troupe_atoms, troupe, presence_atom, "presence")
 CAF_ADD_ATOM(troupe_atoms, troupe, leave_atom, "leave")
 CAF_ADD_ATOM(troupe_atoms, troupe, activity_atom, "activity")
+CAF_ADD_ATOM(troupe_atoms, troupe, recall_atom, "recall")
+CAF_ADD_ATOM(troupe_atoms, troupe, await_atom, "await")
 CAF_END_TYPE_ID_BLOCK(troupe_atoms)
 
 namespace troupe {
 
 /// Takes outcomes of closures from workers.
-using outcome_sink = caf::typed_actor<caf::reacts_to<outcome_atom, session_id, wire<run_outcomes>>>;
+using outcome_sink =
+    caf::typed_actor<caf::reacts_to<outcome_atom, session_id, wire<run_outcomes>>,
+                     // From the same process: this closure of the session waits for that one; or, null, for none any
+                     // more.
+                     caf::reacts_to<await_atom, session_id, closure_id, std::shared_ptr<const closure>>>;
+
+/// Hears while its worker is in a closure; see worker_desk.hpp.
+using worker_desk_actor = caf::typed_actor<
+    // Of this session's orders up to this number, those that have not begun go to others; each number is greater than
+    // the last one.
+    caf::replies_to<recall_atom, session_id, std::uint64_t>::with<wire<recalled_orders>>>;
 
 /// Runs closures; see worker.hpp.
 using worker_actor = caf::typed_actor<
     // A coordinator admits the worker: an older session ends, its closures are cancelled.
-    caf::replies_to<admit_atom, outcome_sink, wire<session_terms>>::with<caf::ok_atom>,
+    caf::replies_to<admit_atom, outcome_sink, wire<session_terms>>::with<worker_desk_actor>,
     // This session, or any (0), is over.
     caf::reacts_to<dismiss_atom, session_id>, caf::reacts_to<run_atom, session_id, wire<run_orders>>,
     caf::reacts_to<cancel_atom, session_id, wire<cancel_orders>>, caf::reacts_to<view_atom, wire<cluster_view>>,
@@ -284,6 +296,7 @@ using merge_barrier_actor = caf::typed_actor<caf::reacts_to<run_atom, lock_step_
 // These never leave the process: the facade hands them to actors beside it.
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::actor_link>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::closure>)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<const ::troupe::closure>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::operation_group>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::lock_step>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::shared_ptr<::troupe::merge_arrival>)

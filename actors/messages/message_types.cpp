@@ -32,6 +32,7 @@ void add_troupe_types(caf::actor_system_config& config) {
   add_type<wire<run_orders>>(config, "troupe.run_orders");
   add_type<wire<cancel_orders>>(config, "troupe.cancel_orders");
   add_type<wire<run_outcomes>>(config, "troupe.run_outcomes");
+  add_type<wire<recalled_orders>>(config, "troupe.recalled_orders");
   add_type<wire<std::vector<closure_activity>>>(config, "troupe.closure_activities");
   add_type<wire<session_terms>>(config, "troupe.session_terms");
   add_type<wire<session_fence>>(config, "troupe.session_fence");
@@ -56,6 +57,7 @@ void add_troupe_types(caf::actor_system_config& config) {
   add_type<wire<value>>(config, "troupe.value");
   add_type<outcome_sink>(config, "troupe.outcome_sink");
   add_type<worker_actor>(config, "troupe.worker");
+  add_type<worker_desk_actor>(config, "troupe.worker_desk");
   add_type<shard_actor>(config, "troupe.shard");
   add_type<parameter_server_actor>(config, "troupe.parameter_server");
   add_type<member_actor>(config, "troupe.member");

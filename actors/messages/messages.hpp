@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-inline constexpr std::uint32_t protocol_number = 7;
+inline constexpr std::uint32_t protocol_number = 8;
 
 // --- coordinator and worker -----------------------------------------------------------------------------------------
 
@@ -37,6 +37,8 @@ struct dependency {
 struct closure_order {
   closure_id id = 0;
   resource_id builds = 0;
+  /// Counts the orders of a session that other workers may run as well; 0: this one stays.
+  std::uint64_t number = 0;
   function_id function;
   value arguments;
   std::vector<dependency> dependencies;
@@ -73,8 +75,22 @@ struct closure_outcome {
 struct run_outcomes {
   std::vector<closure_outcome> outcomes;
   status session_ended;
+  /// From the worker's desk, while the worker is in a closure: what follows says nothing.
+  bool by_desk = false;
   /// Closures of this worker that wait for other closures now: they take no place on it meanwhile.
   std::uint32_t waiting = 0;
+  /// The last recall of which the worker has heard.
+  std::uint64_t recall = 0;
+};
+
+/// What a worker gives back of the orders up to a number: it will never begin them.
+struct recalled_orders {
+  /// All that come after this one.
+  std::uint64_t taken = 0;
+  /// And of those before it these.
+  std::vector<closure_id> closures;
+  /// Its thread is in a closure. It says so when it hears again (`run_outcomes::recall`).
+  bool busy = false;
 };
 
 /// What a closure that a worker has begun, or holds, does now.

@@ -117,7 +117,7 @@ class closure_environment : public fiber_environment {
   virtual bool runs_for(const caf::actor_addr&) const { return false; }
   /// The running closure begins and ends to wait for another one: its place is free for others meanwhile.
   /// @throws resource_exhausted_error when too many do.
-  virtual void begin_wait_for_closure() {}
+  virtual void begin_wait_for_closure(std::shared_ptr<const closure> /*other*/) {}
   virtual void end_wait_for_closure() {}
   /// The environment of the closure that runs here, or nullptr.
   static closure_environment* current();

@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(a_running_closure_ends_exactly_at_its_limit) {
   BOOST_TEST(cluster.run_until([&] { return ended(late); }, 1ns));
   BOOST_TEST((cluster.now() - begin == 1500ms));
   BOOST_TEST(to_string(end_of(late).code()) == "deadline_exceeded");
-  BOOST_TEST(contains(end_of(late).message(), "1500 ms"), end_of(late).render());
+  BOOST_TEST(contains(end_of(late).message(), "1500 ms; it was on /job:worker/task:0"), end_of(late).render());
   // The worker is told to stop.
   cluster.advance(1ms);
   BOOST_TEST(seen.executing() == 0u);
@@ -52,6 +52,7 @@ BOOST_AUTO_TEST_CASE(a_closure_that_no_worker_takes_ends_at_its_limit) {
   const auto late = schedule_work(cluster, 1, 0s, {.limit = 5s});
   BOOST_TEST(cluster.run_until([&] { return ended(late); }, 1min));
   BOOST_TEST((cluster.now() - begin == 5s));
+  BOOST_TEST(contains(end_of(late).message(), "it was in the queue"), end_of(late).render());
 }
 
 BOOST_AUTO_TEST_CASE(long_limits_are_kept_to_within_one_sweep) {
@@ -84,6 +85,28 @@ BOOST_AUTO_TEST_CASE(a_closure_is_cancelled_while_it_waits_and_while_it_runs) { 
   BOOST_TEST(join.problem().ok());
   runs.cancel();
   cluster.advance(1ms);
+}
+
+// What a worker took in advance, and cannot begin.
+BOOST_AUTO_TEST_CASE(no_closure_waits_for_ten_milliseconds_while_a_worker_idles) {
+  for (std::uint64_t seed = 50; seed < 70; ++seed) {
+    simulation_options options{.seed = seed, .size = {.workers = 2, .servers = 0}};
+    options.cluster.coordinator.windows = {.slots = 1, .fibers_max = 1, .window_max = 64};
+    ready_cluster cluster{options};
+    // So quick that each worker takes many at a time.
+    for (int number = 0; number < 2000; ++number) schedule_work(cluster, 0, 0s);
+    const auto warm = cluster.join();
+    BOOST_REQUIRE(cluster.run_until([&] { return warm.ended(); }, 1min));
+    std::vector<remote_value<int>> quick;
+    const auto slow = schedule_work(cluster, 1, 10s);
+    for (int number = 2; number < 60; ++number) quick.push_back(schedule_work(cluster, number, 0s));
+    BOOST_TEST(cluster.run_until([&] { return std::all_of(quick.begin(), quick.end(), ended); }, 10ms));
+    BOOST_TEST(!ended(slow));
+    BOOST_TEST(cluster.fetch(slow) == 1);
+    BOOST_TEST(seen.overlaps == 0);
+    for (int number = 1; number < 60; ++number) BOOST_TEST(seen.started[number] == 1);
+    seen = {};
+  }
 }
 
 BOOST_AUTO_TEST_CASE(higher_priorities_go_first) {

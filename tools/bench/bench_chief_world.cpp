@@ -30,9 +30,9 @@ void count_content(const byte_count& bytes, const wire<T>& message) {
 }
 
 worker_actor::behavior_type counting_worker(worker_actor::pointer, byte_count bytes) {
-  return {[bytes](admit_atom, const outcome_sink&, wire<session_terms>& terms) -> caf::result<caf::ok_atom> {
+  return {[bytes](admit_atom, const outcome_sink&, wire<session_terms>& terms) -> caf::result<worker_desk_actor> {
             count_content(bytes, terms);
-            return caf::ok_atom_v;
+            return worker_desk_actor{};
           },
           [bytes](dismiss_atom, session_id) { *bytes += sizeof(session_id); },
           [bytes](run_atom, session_id, wire<run_orders>& message) { count_content(bytes, message); },

@@ -21,9 +21,9 @@ struct stand_in_state {
 /// A worker that ends every closure at once.
 worker_actor::behavior_type stand_in(worker_actor::stateful_pointer<stand_in_state> self) {
   return {
-      [self](admit_atom, const outcome_sink& coordinator, wire<session_terms>&) -> caf::result<caf::ok_atom> {
+      [self](admit_atom, const outcome_sink& coordinator, wire<session_terms>&) -> caf::result<worker_desk_actor> {
         self->state.coordinator = coordinator;
-        return caf::ok_atom_v;
+        return worker_desk_actor{};
       },
       [](dismiss_atom, session_id) {},
       [self](run_atom, session_id session, wire<run_orders>& message) {

@@ -31,9 +31,9 @@ struct keeping_worker_state {
 /// A worker that keeps closures until it is told to end them.
 worker_actor::behavior_type keeping_worker(worker_actor::stateful_pointer<keeping_worker_state> self) {
   return {
-      [self](admit_atom, const outcome_sink& coordinator, wire<session_terms>&) -> caf::result<caf::ok_atom> {
+      [self](admit_atom, const outcome_sink& coordinator, wire<session_terms>&) -> caf::result<worker_desk_actor> {
         self->state.coordinator = coordinator;
-        return caf::ok_atom_v;
+        return worker_desk_actor{};
       },
       [](dismiss_atom, session_id) {},
       [self](run_atom, session_id, wire<run_orders>& message) { self->state.orders.push_back(message); },

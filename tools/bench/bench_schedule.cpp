@@ -7,6 +7,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <thread>
+#include <vector>
+
 #include <malloc.h>
 
 namespace troupe::tools {
@@ -76,6 +80,40 @@ bench_case with_workers(int workers) {
           }};
 }
 
+// --- beside a closure that keeps its worker
+
+constexpr auto kept_for = std::chrono::milliseconds{50};
+
+/// Keeps its worker's thread, as computing would, but no core.
+void keep_thread() { std::this_thread::sleep_for(kept_for); }
+
+/// From the schedule of six no-ops, after one that keeps its worker, until all six have ended, in ms; again and again.
+std::vector<figure> beside_busy_worker(const measuring_plan& plan, cluster& cluster) {
+  constexpr double goal_ms = 10;
+  constexpr auto no_ops = 6;
+  cluster_coordinator coordinator{parameter_server_strategy{cluster}};
+  std::vector<double> taken;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(plan.seconds);
+  do {
+    coordinator.schedule<keep_thread>();
+    const auto begun = std::chrono::steady_clock::now();
+    std::vector<remote_value<void>> quick;
+    for (auto i = 0; i < no_ops; ++i) quick.push_back(coordinator.schedule([] {}));
+    for (const auto& each : quick) each.fetch();
+    taken.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count());
+    coordinator.join();
+  } while (std::chrono::steady_clock::now() < end);
+  const auto value = percentile_of(taken, 0.99);
+  return {{.value = value,
+           .unit = "ms",
+           .reference = the_goal,
+           .reference_value = goal_ms,
+           .ratio = goal_ms / value,
+           .p50 = percentile_of(taken, 0.5),
+           .p99 = value,
+           .details = {{"times", static_cast<std::int64_t>(taken.size())}}}};
+}
+
 }  // namespace
 
 std::vector<bench_case> schedule_cases() {
@@ -88,6 +126,11 @@ std::vector<bench_case> schedule_cases() {
            .summary = "the same with 2 worker processes",
            .where = placement_of_members::processes,
            .measure = processes},
+          {.bench = "schedule",
+           .name = "busy-worker",
+           .summary = "p99 of 6 no-ops beside a closure that keeps one of 2 worker processes for 50 ms",
+           .where = placement_of_members::processes,
+           .measure = beside_busy_worker},
           with_workers(2),
           with_workers(64),
           with_workers(1000)};

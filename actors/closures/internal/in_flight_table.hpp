@@ -25,13 +25,15 @@ class in_flight_table {
     std::shared_ptr<closure> what;
     int worker = adrift;
     std::uint32_t generation = 0;
+    /// Its order's (messages.hpp).
+    std::uint64_t number = 0;
     /// The neighbours in its worker's list: the table's own.
     std::uint32_t earlier_ = none;
     std::uint32_t later_ = none;
   };
 
   /// The id is the slot's number and how often it was used. `worker` is not negative.
-  closure_id add(std::shared_ptr<closure> what, int worker) {
+  closure_id add(std::shared_ptr<closure> what, int worker, std::uint64_t number = 0) {
     assert(worker >= 0);
     if (free_.empty()) {
       free_.push_back(static_cast<std::uint32_t>(slots_.size()));
@@ -42,6 +44,7 @@ class in_flight_table {
     auto& slot = slots_[index];
     slot.what = std::move(what);
     slot.worker = worker;
+    slot.number = number;
     link(index);
     ++count_;
     return std::uint64_t{++slot.generation} << 32 | index;
@@ -74,6 +77,14 @@ class in_flight_table {
     for (auto i = own.first; i != none; i = slots_[i].later_)
       held.push_back(std::uint64_t{slots_[i].generation} << 32 | i);
     return held;
+  }
+
+  /// Whether this worker holds one of the orders that are numbered so: above `after`, and not above `last`.
+  bool holds(int worker, std::uint64_t after, std::uint64_t last) const {
+    if (place_of(worker) >= lists_.size()) return false;
+    for (auto i = lists_[place_of(worker)].first; i != none; i = slots_[i].later_)
+      if (slots_[i].number > after) return slots_[i].number <= last;
+    return false;
   }
 
   /// The worker is lost: what it holds is adrift from now on. Returns that, in the order of `add`.

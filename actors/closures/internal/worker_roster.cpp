@@ -29,6 +29,7 @@ void worker_roster::admit(worker_entry& worker, time_point now) {
   worker.service_ns = 0;
   worker.window = options_.slots;
   worker.busy_since = now;
+  worker.last_number = worker.recall = worker.held_since_before = worker.found_busy = worker.heard = 0;
   ++admitted_;
   offer(worker);
 }
@@ -37,6 +38,7 @@ void worker_roster::dismiss(worker_entry& worker) {
   if (worker.at == worker_entry::admission::admitted) --admitted_;
   worker.at = worker_entry::admission::gone;
   worker.handle = nullptr;
+  worker.desk = nullptr;
   worker.door = nullptr;
   set_in_flight(worker, 0);
   worker.outgoing.clear();
@@ -100,8 +102,16 @@ void worker_roster::sent(worker_entry& worker, time_point now) {
   set_in_flight(worker, worker.in_flight + 1);
 }
 
-void worker_roster::set_waiting(worker_entry& worker, std::uint32_t count) {
-  worker.waiting = count;
+void worker_roster::heard(worker_entry& worker, std::uint32_t waiting, std::uint64_t recall) {
+  worker.waiting = waiting;
+  worker.heard = std::max(worker.heard, recall);
+  offer(worker);
+}
+
+void worker_roster::gave_back(worker_entry& worker, std::uint32_t count, std::uint64_t recall, finding found) {
+  set_in_flight(worker, worker.in_flight - std::min(count, worker.in_flight));
+  if (found == finding::in_a_closure) worker.found_busy = std::max(worker.found_busy, recall);
+  if (found == finding::full) worker.window = std::max(worker.busy(), 1u);
   offer(worker);
 }
 

@@ -29,6 +29,8 @@ struct worker_entry {
 
   int index = 0;
   worker_actor handle;
+  /// What hears while it is in a closure.
+  worker_desk_actor desk;
   /// Of its process; may be missing.
   member_actor door;
   member_identity who;
@@ -45,6 +47,14 @@ struct worker_entry {
   /// Some of them may run on others, too, though not on those that were present.
   bool redirected = false;
   std::vector<closure_order> outgoing;
+  /// Of its session's orders that others may run, too: the last one, the last one that was recalled, and the last one
+  /// of those that it had when it was looked at.
+  std::uint64_t last_number = 0;
+  std::uint64_t recall = 0;
+  std::uint64_t held_since_before = 0;
+  /// The recalls that found it in a closure, and of which it has heard, up to these.
+  std::uint64_t found_busy = 0;
+  std::uint64_t heard = 0;
   /// What it runs although its limit is over, and is to be told of.
   std::vector<closure_id> expired;
   /// The coordinator looks at it when its turn ends.
@@ -56,6 +66,10 @@ struct worker_entry {
 
   /// Closures that take a place on it.
   std::uint32_t busy() const { return in_flight - std::min(waiting, in_flight); }
+  /// It is in a closure, as far as is known, and hears nothing.
+  bool is_deaf() const { return heard < found_busy; }
+  /// It could do more.
+  bool idles() const { return at == admission::admitted && in_flight <= 1 && !is_deaf(); }
 
   /// When it got closures, or ended some, the last time.
   time_point busy_since{};
@@ -84,7 +98,7 @@ class worker_roster {
 
   /// How many closures the worker takes now.
   std::uint32_t credit(const worker_entry& worker) const {
-    return worker.at == worker_entry::admission::admitted && worker.busy() < worker.window
+    return worker.at == worker_entry::admission::admitted && worker.busy() < worker.window && !worker.is_deaf()
                ? worker.window - worker.busy()
                : 0;
   }
@@ -96,8 +110,15 @@ class worker_roster {
   void offer(worker_entry& worker);
 
   void sent(worker_entry& worker, time_point now);
-  /// So many of the worker's closures wait for others.
-  void set_waiting(worker_entry& worker, std::uint32_t count);
+  /// The worker says how many of its closures wait for others, and of which recall it has heard.
+  void heard(worker_entry& worker, std::uint32_t waiting, std::uint64_t recall);
+  /// It gave so many closures back. What else this recall found:
+  enum class finding : std::uint8_t {
+    in_a_closure,  // it gets no more until it says that it hears again
+    full,          // it has begun as many as it can: it gets no more until one of them ends
+    able           // it would have begun them
+  };
+  void gave_back(worker_entry& worker, std::uint32_t count, std::uint64_t recall, finding found);
   /// So many closures came back: adapts the window.
   void ended(worker_entry& worker, std::uint32_t count, time_point now);
 

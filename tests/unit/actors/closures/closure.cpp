@@ -101,12 +101,12 @@ BOOST_AUTO_TEST_CASE(lets_its_arguments_go_when_it_ends) {
 
 BOOST_AUTO_TEST_CASE(is_waited_for_no_longer_than_asked) {
   const auto x = new_closure();
-  BOOST_TEST(!x->wait_for(0s));
-  BOOST_TEST(!x->wait_for(-1s));
-  BOOST_TEST(!x->wait_for(1ms));
+  BOOST_TEST(!closure::wait_for(x, 0s));
+  BOOST_TEST(!closure::wait_for(x, -1s));
+  BOOST_TEST(!closure::wait_for(x, 1ms));
   x->finish({});
-  BOOST_TEST(x->wait_for(0s));
-  BOOST_TEST(x->wait_for(-1s));
+  BOOST_TEST(closure::wait_for(x, 0s));
+  BOOST_TEST(closure::wait_for(x, -1s));
 }
 
 BOOST_AUTO_TEST_CASE(wakes_every_thread_that_waits_for_it) {
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(wakes_every_thread_that_waits_for_it) {
     for (auto i = 0; i < 4; ++i) {
       waiting.emplace_back([&] {
         started.count_down();
-        if (x->wait_for(long_enough) && *x->result().get<int>() == 5) ++saw_result;
+        if (closure::wait_for(x, long_enough) && *x->result().get<int>() == 5) ++saw_result;
       });
     }
     started.wait();
@@ -158,7 +158,9 @@ BOOST_AUTO_TEST_CASE(never_ends_unnoticed) {
     for (auto round = 0; round < rounds; ++round) {
       closure* mine = nullptr;
       while ((mine = current.exchange(nullptr)) == nullptr) std::this_thread::yield();
-      if (mine->wait_for(round % 2 == 0 ? long_enough : duration::max())) ++noticed;
+      // The other thread keeps it until then.
+      const std::shared_ptr<const closure> borrowed{std::shared_ptr<void>{}, mine};
+      if (closure::wait_for(borrowed, round % 2 == 0 ? long_enough : duration::max())) ++noticed;
       ++waits;
     }
   }};
@@ -222,7 +224,7 @@ BOOST_FIXTURE_TEST_CASE(parks_the_fibers_that_wait_for_it, simulated_world) {
   const auto wait = [&](std::uint64_t key, duration limit) {
     actor.start(key, [&, limit] {
       try {
-        told.emplace_back(x->wait_for(limit) ? "ended" : "late");
+        told.emplace_back(closure::wait_for(x, limit) ? "ended" : "late");
       } catch (const cancelled_error&) {
         told.emplace_back("cancelled");
       }

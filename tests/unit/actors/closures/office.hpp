@@ -34,22 +34,40 @@ struct heard_by_worker {
   bool busy = false;
   /// What its process was told when it was asked to end.
   std::vector<status> dismissals;
+  /// Of the orders, those that nobody else may run.
+  std::vector<closure_id> tied;
+  /// What it was asked to give back, and what its desk says to that if it says something; nothing: that all have begun.
+  std::vector<std::uint64_t> recalls;
+  std::optional<recalled_orders> gives;
+  bool desk_answers = true;
 };
 
+inline worker_desk_actor::behavior_type stand_in_desk(worker_desk_actor::pointer self,
+                                                      std::shared_ptr<heard_by_worker> heard) {
+  return {[self, heard](recall_atom, session_id, std::uint64_t recall) -> caf::result<wire<recalled_orders>> {
+    heard->recalls.push_back(recall);
+    if (heard->desk_answers) return wire<recalled_orders>{heard->gives.value_or(recalled_orders{.taken = recall})};
+    return self->make_response_promise<caf::typed_response_promise<wire<recalled_orders>>>();
+  }};
+}
+
 inline worker_actor::behavior_type stand_in(worker_actor::pointer self, std::shared_ptr<heard_by_worker> heard) {
-  return {[self, heard](admit_atom, const outcome_sink& coordinator,
-                        wire<session_terms>& terms) -> caf::result<caf::ok_atom> {
-            if (heard->busy) return self->make_response_promise<caf::typed_response_promise<caf::ok_atom>>();
+  const worker_desk_actor desk = self->spawn<caf::linked>(stand_in_desk, heard);
+  return {[self, heard, desk](admit_atom, const outcome_sink& coordinator,
+                              wire<session_terms>& terms) -> caf::result<worker_desk_actor> {
+            if (heard->busy) return self->make_response_promise<caf::typed_response_promise<worker_desk_actor>>();
             heard->coordinator = coordinator;
             heard->sessions.push_back(terms->session);
-            return caf::ok_atom_v;
+            return desk;
           },
           [](dismiss_atom, session_id) {},
           [heard](run_atom, session_id session, wire<run_orders>& message) {
             ++heard->messages;
-            for (const auto& each : message->orders)
+            for (const auto& each : message->orders) {
               each.builds != 0 ? heard->builds.emplace_back(session, each.builds)
                                : heard->orders.emplace_back(session, each.id);
+              if (each.number == 0 && each.builds == 0) heard->tied.push_back(each.id);
+            }
           },
           [heard](cancel_atom, session_id, wire<cancel_orders>& message) {
             const auto& closures = message->closures;

@@ -5,6 +5,7 @@
 #include <troupe/actors/closures/worker.hpp>
 
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <map>
 #include <string>
@@ -38,6 +39,11 @@ int wait_for_cancellation(int number) {
   return number;
 }
 
+closure_order numbered(std::uint64_t number, closure_order order) {
+  order.number = number;
+  return order;
+}
+
 template <auto Function, class... Args>
 closure_order order(closure_id id, Args... arguments) {
   return {.id = id,
@@ -67,8 +73,28 @@ struct workplace : simulated_world {
   }
 
   void admit(session_id session) {
-    caf::anon_send(worker_handle, admit_atom_v, coordinator, wire<session_terms>{{session, 0, 8}});
+    scheduler().inline_next_enqueue();
+    spawn([this, session](caf::event_based_actor* self) {
+      self->request(worker_handle, caf::infinite, admit_atom_v, coordinator, wire<session_terms>{{session, 0, slots}})
+          .then([this](worker_desk_actor& its) { desk = std::move(its); });
+    });
     run();
+  }
+  /// What the worker gives back of its orders up to this number, or why it does not.
+  std::string recall(session_id session, std::uint64_t number) {
+    std::string answer = "none";
+    scheduler().inline_next_enqueue();
+    spawn([&](caf::event_based_actor* self) {
+      self->request(desk, caf::infinite, recall_atom_v, session, number)
+          .then(
+              [&](wire<recalled_orders>& told) {
+                answer = fmt::format("{}:", told->taken);
+                for (const auto id : told->closures) answer += fmt::format(" {}", id);
+              },
+              [&](const caf::error& failed) { answer = status_of(failed).message(); });
+    });
+    run();
+    return answer;
   }
   void run_orders_of(session_id session, std::vector<closure_order> orders) {
     caf::anon_send(worker_handle, run_atom_v, session, from_elsewhere(run_orders{.orders = std::move(orders)}));
@@ -92,14 +118,20 @@ struct workplace : simulated_world {
   installed_transport transport;
   std::map<closure_id, std::string> outcomes;
   std::map<session_id, std::string> ended_sessions;
+  std::uint64_t heard_recall = 0;
   outcome_sink coordinator = spawn([this]() -> outcome_sink::behavior_type {
     return {[this](outcome_atom, session_id session, wire<run_outcomes>& message) {
-      if (!message->session_ended.ok()) ended_sessions[session] = message->session_ended.message();
-      for (const auto& each : message->outcomes)
-        outcomes[each.id] = each.ended.ok() ? std::to_string(*each.result.get<int>()) : each.ended.message();
-    }};
+              heard_recall = message->recall;
+              if (!message->session_ended.ok()) ended_sessions[session] = message->session_ended.message();
+              for (const auto& each : message->outcomes)
+                outcomes[each.id] = each.ended.ok() ? std::to_string(*each.result.get<int>()) : each.ended.message();
+            },
+            [](await_atom, session_id, closure_id, const std::shared_ptr<const closure>&) {}};
   });
   worker_actor worker_handle = spawn(worker, dialer_actor{}, worker_options{});
+  worker_desk_actor desk;
+  /// Of later admissions.
+  std::uint32_t slots = 8;
 };
 
 bool says(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -192,6 +224,23 @@ BOOST_FIXTURE_TEST_CASE(orders_that_are_lost_end_the_session_and_what_comes_afte
   run();
   BOOST_TEST(says(ended_sessions[1], "orders that did not arrive"));
   check_started({});
+}
+
+// C-3
+BOOST_FIXTURE_TEST_CASE(what_was_recalled_before_it_began_is_never_run, workplace) {
+  slots = 1;
+  admit(2);
+  run_orders_of(2, {numbered(1, order<wait_for_cancellation>(1, 1)), numbered(2, order<run_with>(2, 2, tensor{})),
+                    numbered(3, order<run_with>(3, 3, tensor{}))});
+  run_orders_of(2, {numbered(4, order<run_with>(4, 4, large_tensor())), numbered(5, order<run_with>(5, 5, tensor{}))});
+  BOOST_TEST(recall(2, 4) == "3: 2 3");
+  complete(0);
+  BOOST_TEST(recall(1, 9) == "the session of this recall is over");
+  cancel(2, {1});
+  check_started({1, 5});
+  BOOST_TEST(outcomes.contains(5));
+  // The worker says that it has heard.
+  BOOST_TEST(heard_recall == 4u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

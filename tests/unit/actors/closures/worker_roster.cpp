@@ -73,17 +73,17 @@ BOOST_AUTO_TEST_CASE(gives_the_places_of_closures_that_wait_for_others_to_others
   company workers{1};
   auto& worker = workers.roster.at(0);
   BOOST_TEST(workers.dispatch(10) == 4u);
-  workers.roster.set_waiting(worker, 3);
+  workers.roster.heard(worker, 3, 0);
   BOOST_TEST(workers.dispatch(10) == 3u);
   // They go on: nothing new until others have ended.
-  workers.roster.set_waiting(worker, 0);
+  workers.roster.heard(worker, 0, 0);
   BOOST_TEST(workers.dispatch(10) == 0u);
   workers.end(0, 3, 1s);
   BOOST_TEST(workers.dispatch(10) == 0u);
   workers.end(0, 1, 1s);
   BOOST_TEST(workers.dispatch(10) == 1u);
   // A new session has none.
-  workers.roster.set_waiting(worker, 2);
+  workers.roster.heard(worker, 2, 0);
   workers.roster.dismiss(worker);
   workers.roster.admit(worker, workers.now);
   BOOST_TEST(workers.dispatch(10) == 4u);

@@ -72,6 +72,44 @@ BOOST_AUTO_TEST_CASE(join_and_done_in_a_closure_say_that_it_would_wait_for_itsel
   BOOST_CHECK_THROW(world.coordinator.join(patience), failed_precondition_error);
 }
 
+BOOST_AUTO_TEST_CASE(closures_that_wait_for_each_other_fail_and_say_so) {
+  small_world world;
+  const auto is_clear = [](const error& e) {
+    return says(e, "closures wait for each other") && says(e, "give schedule() the remote values");
+  };
+  // Each for the other's value.
+  static std::optional<remote_value<int>> first, second;
+  static std::counting_semaphore<2> both_are_there{0};
+  first = world.coordinator.schedule([] {
+    both_are_there.acquire();
+    return second->fetch(patience);
+  });
+  second = world.coordinator.schedule([] { return first->fetch(patience); });
+  both_are_there.release();
+  BOOST_CHECK_EXCEPTION(world.coordinator.join(patience), failed_precondition_error, is_clear);
+  // One for the other's value, which takes its own.
+  first = world.coordinator.schedule([] {
+    both_are_there.acquire();
+    return small_world::program->schedule([](int x) { return x; }, *first).fetch(patience);
+  });
+  both_are_there.release();
+  BOOST_CHECK_EXCEPTION(first->fetch(patience), failed_precondition_error, is_clear);
+  BOOST_CHECK_EXCEPTION(world.coordinator.join(patience), failed_precondition_error, is_clear);
+  first.reset();
+  second.reset();
+  // Long waits that end are no cycle.
+  BOOST_TEST(world.coordinator
+                 .schedule([] {
+                   return small_world::program
+                       ->schedule([] {
+                         sleep_for(1500ms);
+                         return 5;
+                       })
+                       .fetch(patience);
+                 })
+                 .fetch(patience) == 5);
+}
+
 BOOST_AUTO_TEST_CASE(a_closure_may_schedule_another_one_while_an_error_is_pending_and_the_program_hears_of_it) {
   small_world world{2};
   const auto scheduling = world.coordinator.schedule(schedule_options{.worker = 0}, [] {

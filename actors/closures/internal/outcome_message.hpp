@@ -1,0 +1,12 @@
+// How outcomes of closures go to the coordinator, from the worker or from its desk.
+#pragma once
+
+#include <troupe/actors/messages/interfaces.hpp>
+
+namespace troupe {
+
+/// As the worker. A result that can't be sent (it is over a limit, or the user's code that encodes it throws) becomes
+/// an error; the others go as they are.
+void send_outcomes(const worker_actor& from, const outcome_sink& to, session_id session, run_outcomes what);
+
+}  // namespace troupe
