@@ -215,7 +215,7 @@ class coordinator_state {
   void watch_workers();
   void recall_some();
   void recall(worker_entry& worker);
-  void take_recalled(worker_entry& worker, const recalled_orders& told, std::uint64_t recall);
+  void take_recalled(worker_entry& worker, const recalled_orders& told, std::uint64_t asked);
   void give_back(const closure_ptr& recalled);
 
   // --- closures that wait for each other (coordinator_cycles.cpp) ---

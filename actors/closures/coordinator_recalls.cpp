@@ -4,6 +4,9 @@
 //     somebody idles, and a worker has held closures for a whole interval that may not have begun
 //       --recall--> its desk, which answers whatever the worker does --what has not begun--> the queue's front
 //
+// Orders whose data is under way are given back only by a worker that is in a closure. Otherwise, large data would go
+// to and fro between workers that idle, and none of its closures would ever begin.
+//
 // A worker that was found in a closure gets nothing more until it says that it hears again. A recall that is not
 // answered leaves open what the worker will begin: only a new session makes good for that.
 #include <troupe/actors/closures/coordinator.hpp>
@@ -59,7 +62,10 @@ void coordinator_state::recall(worker_entry& worker) {
       recall_atom_v, session, number);
 }
 
-void coordinator_state::take_recalled(worker_entry& worker, const recalled_orders& told, std::uint64_t recall) {
+void coordinator_state::take_recalled(worker_entry& worker, const recalled_orders& told, std::uint64_t asked) {
+  // A worker that hears keeps what is under way: it is looked at again.
+  const auto recall = told.busy ? asked : std::min(asked, told.taken);
+  if (!told.busy) worker.recall = recall;
   std::vector<closure_id> given;
   for (const auto id : told.closures)
     if (const auto* held = in_flight_.find(id); held != nullptr && held->worker == worker.index) given.push_back(id);

@@ -85,9 +85,9 @@ struct run_outcomes {
 
 /// What a worker gives back of the orders up to a number: it will never begin them.
 struct recalled_orders {
-  /// All that come after this one.
+  /// All that come after this one, if it is busy; otherwise it keeps them.
   std::uint64_t taken = 0;
-  /// And of those before it these.
+  /// And of those up to it these.
   std::vector<closure_id> closures;
   /// Its thread is in a closure. It says so when it hears again (`run_outcomes::recall`).
   bool busy = false;

@@ -94,7 +94,8 @@ std::optional<recalled_orders> worker_trays::give_back(session_id session, std::
   std::deque<closure_order> given;
   const std::scoped_lock lock{mutex_};
   if (session != session_) return {};
-  recall_ = std::max(recall_, recall);
+  // What is under way to a worker that hears begins once it is here: its data is not moved twice.
+  recall_ = std::max(recall_, busy_ ? recall : std::min(recall, taken_));
   recalled_orders told{.taken = taken_, .closures = {}, .busy = busy_};
   for (auto& order : std::exchange(orders_, {})) {
     if (is_given_back(order)) told.closures.push_back(order.id);

@@ -62,7 +62,8 @@ class worker_trays {
 
   // --- the desk's ---
 
-  /// What it gives back of the orders up to this number; nothing if the session is over.
+  /// What it gives back of the orders up to this number; nothing if the session is over. What is under way is given
+  /// back only while the worker is in a turn: otherwise it may be large, and begins when it has come.
   std::optional<recalled_orders> give_back(session_id session, std::uint64_t recall);
   struct unsent_outcomes {
     outcome_sink coordinator;

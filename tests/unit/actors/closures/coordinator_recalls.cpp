@@ -64,6 +64,17 @@ BOOST_AUTO_TEST_CASE(gives_away_what_was_under_way_when_it_was_recalled) {
   for (const auto& each : all) BOOST_TEST(each->ended());
 }
 
+BOOST_AUTO_TEST_CASE(leaves_what_is_under_way_with_a_worker_that_hears_and_looks_again) {
+  heard(0).gives = recalled_orders{.taken = 5, .closures = {order(4)}, .busy = false};
+  advance(10ms);
+  BOOST_TEST(heard(1).orders.size() == 1u);
+  BOOST_TEST(heard(0).recalls.size() > 1u);
+  // They have come, and one of them is in a closure.
+  gives_back_all_but(6);
+  advance(10ms);
+  BOOST_TEST(heard(1).orders.size() == 3u);
+}
+
 BOOST_AUTO_TEST_CASE(asks_nothing_of_a_worker_that_has_ended_all_in_time) {
   for (std::size_t i = 0; i < 8; ++i) end(0, i);
   for (int i = 0; i < 4; ++i) schedule();

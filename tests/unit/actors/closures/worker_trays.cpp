@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <set>
 #include <thread>
@@ -51,10 +52,20 @@ BOOST_AUTO_TEST_CASE(give_back_what_was_not_taken_and_nothing_else) {
 }
 
 BOOST_AUTO_TEST_CASE(leave_out_what_comes_after_it_was_given_back) {
+  begin_turn();
   put_numbers(1, 1);
   BOOST_TEST(give(4).taken == 1u);
   put_numbers(2, 5);
   BOOST_TEST(orders() == ids{5}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(keep_what_is_under_way_to_a_worker_that_hears) {
+  put_numbers(1, 1);
+  const auto told = give(4);
+  BOOST_TEST(told.taken == 1u);
+  BOOST_TEST(told.closures == ids{1}, boost::test_tools::per_element());
+  put_numbers(2, 4);
+  BOOST_TEST(orders() == (ids{2, 3, 4}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(keep_what_only_this_worker_may_run) {
@@ -128,10 +139,12 @@ BOOST_AUTO_TEST_CASE(let_each_order_be_taken_or_given_back_once_while_others_do_
   std::thread worker{[&] {
     for (std::uint64_t number = 1; number <= count; number += 4) {
       sent = number + 3;  // the coordinator has numbered them before they come
+      if (number % 3 != 0) begin_turn();
       put_numbers(number, number + 3);
       while (const auto order = begun.size() % 3 == 2 ? std::optional<closure_order>{} : take(ended))
         begun.push_back(order->id);
       if (const auto order = take(ended)) begun.push_back(order->id);
+      rest();
     }
     while (const auto order = take(ended)) begun.push_back(order->id);
     over = true;
@@ -141,9 +154,10 @@ BOOST_AUTO_TEST_CASE(let_each_order_be_taken_or_given_back_once_while_others_do_
     const std::uint64_t last = sent;
     const auto told = give(last);
     for (const auto id : told.closures) BOOST_REQUIRE(given.insert(id).second);
-    for (auto number = std::max(told.taken, asked) + 1; number <= last; ++number)
+    const auto recalled = told.busy ? last : std::min(last, told.taken);
+    for (auto number = std::max(told.taken, asked) + 1; number <= recalled; ++number)
       BOOST_REQUIRE(given.insert(number).second);
-    asked = std::max(asked, last);
+    asked = std::max(asked, recalled);
   }
   worker.join();
   for (const auto id : begun) BOOST_REQUIRE(given.insert(id).second);
