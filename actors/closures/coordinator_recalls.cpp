@@ -35,8 +35,10 @@ void coordinator_state::recall_some() {
   if (std::none_of(workers.begin(), workers.end(), [](const auto& worker) { return worker->idles(); })) return;
   auto some_are_new = false;
   for (const auto& worker : workers) {
-    if (!worker->desk || worker->in_flight < 2 || worker->recall == worker->last_number) continue;
-    if (in_flight_.holds(worker->index, worker->recall, worker->held_since_before)) recall(*worker);
+    if (!worker->desk || worker->in_flight < 2) continue;
+    if (!in_flight_.holds(worker->index, worker->recall, worker->last_number)) continue;
+    const auto is_due = worker->recall_from <= clock_.now();
+    if (is_due && in_flight_.holds(worker->index, worker->recall, worker->held_since_before)) recall(*worker);
     worker->held_since_before = worker->last_number;
     some_are_new = some_are_new || worker->recall != worker->last_number;
   }
@@ -63,9 +65,11 @@ void coordinator_state::recall(worker_entry& worker) {
 }
 
 void coordinator_state::take_recalled(worker_entry& worker, const recalled_orders& told, std::uint64_t asked) {
-  // A worker that hears keeps what is under way: it is looked at again.
-  const auto recall = told.busy ? asked : std::min(asked, told.taken);
-  if (!told.busy) worker.recall = recall;
+  // A worker that hears keeps what is under way. It is looked at again, each time after twice as long: what has come
+  // waits no longer than it was under way.
+  const auto recall = worker.recall = told.busy ? asked : std::min(asked, told.taken);
+  worker.recall_pause = recall < asked ? std::max(2 * worker.recall_pause, options_.recall_interval) : duration{};
+  worker.recall_from = clock_.now() + worker.recall_pause;
   std::vector<closure_id> given;
   for (const auto id : told.closures)
     if (const auto* held = in_flight_.find(id); held != nullptr && held->worker == worker.index) given.push_back(id);

@@ -22,7 +22,7 @@ void write(spdlog::logger& log, const event& what) {
     case event_kind::closures_requeued:
       return log.info("{} closures of {} run again elsewhere: {}{} ({})", what.count, who,
                       fmt::join(what.functions, ", "), what.count > what.functions.size() ? ", and others" : "",
-                      what.why.message());
+                      what.why.render());
     case event_kind::resources_rebuilt:
       return log.info("{} per-worker values are rebuilt on {}", what.count, who);
     case event_kind::generation_cancelled:

@@ -109,6 +109,19 @@ BOOST_AUTO_TEST_CASE(no_closure_waits_for_ten_milliseconds_while_a_worker_idles)
   }
 }
 
+// Three for two workers: one of them holds only one, and so could do more.
+BOOST_AUTO_TEST_CASE(what_is_large_is_moved_once_to_workers_that_idle) {
+  ready_cluster cluster{
+      {.seed = 70, .size = {.workers = 2, .servers = 0}, .bulk_bytes_per_second = std::uint64_t{1} << 20}};
+  const auto content = tensor::of(std::vector<float>(std::size_t{1} << 18, 1.0f));
+  std::vector<remote_value<int>> sizes;
+  for (int i = 0; i < 3; ++i)
+    sizes.push_back(cluster.schedule([](const tensor& x) { return static_cast<int>(x.size_bytes() >> 20); }, content));
+  BOOST_TEST(!cluster.run_until([&] { return ended(sizes[0]); }, 900ms));
+  BOOST_TEST(cluster.run_until([&] { return std::all_of(sizes.begin(), sizes.end(), ended); }, 200ms));
+  for (const auto& size : sizes) BOOST_TEST(cluster.fetch(size) == 1);
+}
+
 BOOST_AUTO_TEST_CASE(higher_priorities_go_first) {
   ready_cluster cluster{one_slot(5)};
   schedule_work(cluster, 0, 100ms);

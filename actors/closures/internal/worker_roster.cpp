@@ -30,6 +30,8 @@ void worker_roster::admit(worker_entry& worker, time_point now) {
   worker.window = options_.slots;
   worker.busy_since = now;
   worker.last_number = worker.recall = worker.held_since_before = worker.found_busy = worker.heard = 0;
+  worker.recall_from = {};
+  worker.recall_pause = {};
   ++admitted_;
   offer(worker);
 }

@@ -52,6 +52,9 @@ struct worker_entry {
   std::uint64_t last_number = 0;
   std::uint64_t recall = 0;
   std::uint64_t held_since_before = 0;
+  /// It is not asked again before this time, for orders were under way to it.
+  time_point recall_from{};
+  duration recall_pause{};
   /// The recalls that found it in a closure, and of which it has heard, up to these.
   std::uint64_t found_busy = 0;
   std::uint64_t heard = 0;

@@ -75,6 +75,21 @@ BOOST_AUTO_TEST_CASE(leaves_what_is_under_way_with_a_worker_that_hears_and_looks
   BOOST_TEST(heard(1).orders.size() == 3u);
 }
 
+BOOST_AUTO_TEST_CASE(asks_ever_more_rarely_while_data_is_under_way_and_as_before_when_it_has_come) {
+  heard(0).gives = recalled_orders{.taken = 5, .closures = {}, .busy = false};
+  advance(1s);
+  BOOST_TEST(heard(0).recalls.size() < 12u);
+  gives_back_all_but(7, false);
+  advance(1s);
+  BOOST_TEST(heard(1).orders.size() == 1u);
+  for (std::size_t i = 0; i < 7; ++i) end(0, i);
+  for (int i = 0; i < 16; ++i) schedule();
+  for (std::size_t i = 0; i < heard(1).orders.size(); ++i) end(1, i);
+  const auto before = heard(0).recalls.size();
+  advance(10ms);
+  BOOST_TEST(heard(0).recalls.size() > before);
+}
+
 BOOST_AUTO_TEST_CASE(asks_nothing_of_a_worker_that_has_ended_all_in_time) {
   for (std::size_t i = 0; i < 8; ++i) end(0, i);
   for (int i = 0; i < 4; ++i) schedule();
