@@ -24,7 +24,7 @@ struct world : simulated_world {
     from.act([&, self = from.pointer()] {
       self->request(desk, 36000s, submit_atom_v, number,
                     wire<closure_submission>{{.limit_ns = limit.count(), .priority = 1, .worker = -1}})
-          .then([this](wire<value>&) { BOOST_ERROR("a value"); },
+          .then([](wire<value>&) { BOOST_ERROR("a value"); },
                 [this, number](caf::error& why) { answers[number].push_back(to_string(status_of(why).code())); });
     });
   }
