@@ -1,4 +1,5 @@
 #include <troupe/actors/functions/function_registry.hpp>
+#include <troupe/actors/functions/source_line.hpp>
 #include <troupe/device/base/error.hpp>
 
 #include <fmt/format.h>
@@ -10,10 +11,13 @@
 namespace troupe {
 
 std::string to_string(const function_id& id) {
+  const auto* const entry = function_registry::instance().find(function_id{id.build_id, id.offset, {}});
+  const auto& what = !id.name.empty() || entry == nullptr ? id.name : entry->description;
+  if (entry != nullptr)
+    if (const auto line = source_line_of(entry->code); !line.empty()) return fmt::format("{} at {}", what, line);
   if (!id.name.empty()) return id.name;
   const auto position = fmt::format("module {:016x}+{:#x}", id.build_id, id.offset);
-  const auto* entry = function_registry::instance().find(id);
-  return entry ? fmt::format("{} ({})", entry->description, position) : position;
+  return entry != nullptr ? fmt::format("{} ({})", what, position) : position;
 }
 
 function_registry& function_registry::instance() {
@@ -21,11 +25,12 @@ function_registry& function_registry::instance() {
   return registry;
 }
 
-const function_entry& function_registry::add(invoker call, std::string_view description, std::string_view name) {
+const function_entry& function_registry::add(invoker call, std::string_view description, std::string_view name,
+                                             const void* code) {
   const auto position = position_of(reinterpret_cast<const void*>(call));
   const std::lock_guard guard{mutex_};
   const auto& entry =
-      entries_.try_emplace(position, function_entry{call, std::string{description}, position}).first->second;
+      entries_.try_emplace(position, function_entry{call, std::string{description}, position, code}).first->second;
   if (!name.empty()) {
     first_names_.try_emplace(&entry, name);
     auto& candidates = names_[std::string{name}];

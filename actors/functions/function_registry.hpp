@@ -30,6 +30,7 @@
 #include <compare>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <shared_mutex>
@@ -58,7 +59,8 @@ struct function_id {
   auto operator<=>(const function_id&) const = default;
 };
 
-/// "mnist/step", or "main()::<lambda(float)>(float) (module 3fa9...+0x1234)" when it has no name.
+/// "mnist/step at job.cpp:41", or "main()::<lambda(float)>(float) at job.cpp:41" when it has no name. Without debug
+/// information (source_line.hpp) it is "mnist/step" and "main()::<lambda(float)>(float) (module 3fa9...+0x1234)".
 std::string to_string(const function_id& id);
 
 /// A function that peers may call. Entries live as long as the process.
@@ -67,6 +69,8 @@ struct function_entry {
   /// The function and its argument types, for people.
   std::string description;
   module_position position;
+  /// Where the function's own code begins, for source_line.hpp; null: unknown.
+  const void* code = nullptr;
 };
 
 /// The process's functions. Filled before main and by dlopen; thread-safe.
@@ -76,7 +80,8 @@ class function_registry {
 
   /// Adds the function, or the name to a function that is there. Never throws for a name that is taken: that would end
   /// the process before main, so the name becomes ambiguous and `find` reports it.
-  const function_entry& add(invoker call, std::string_view description, std::string_view name = {});
+  const function_entry& add(invoker call, std::string_view description, std::string_view name = {},
+                            const void* code = nullptr);
 
   /// The entry, or nullptr. When the id is of a module that registered functions here, only its offset counts;
   /// otherwise only its name. Throws failed_precondition_error for a name that was given to several functions.
@@ -120,6 +125,33 @@ inline constexpr std::string_view callable_name<function_constant<Function>> = c
 /// "step(float, int)".
 std::string describe_function(std::string_view callable, std::span<const std::string_view> arguments);
 
+/// Where the code of a function, or of a pointer to a member function, begins. The latter begins with that address.
+template <class F>
+const void* code_at(F function) {
+  const void* code = nullptr;
+  static_assert(sizeof(function) >= sizeof(code));
+  std::memcpy(&code, &function, sizeof(code));
+  return code;
+}
+
+/// Where F's own code begins; null for a class whose call operator these arguments don't choose by their types alone.
+template <class... Args, class F>
+const void* code_of(std::type_identity<F>) {
+  if constexpr (requires { &F::operator(); })
+    return code_at(&F::operator());
+  else if constexpr (requires { &F::template operator()<resolved<Args>...>; })
+    return code_at(&F::template operator()<resolved<Args>...>);
+  else
+    return nullptr;
+}
+template <class... Args, auto Function>
+const void* code_of(std::type_identity<function_constant<Function>>) {
+  if constexpr (std::is_pointer_v<decltype(Function)> || std::is_member_function_pointer_v<decltype(Function)>)
+    return code_at(Function);
+  else
+    return nullptr;
+}
+
 /// Calls F with what each argument resolves to.
 template <class F, class... Args>
 value call_function(const resolved<Args>&... arguments) {
@@ -161,7 +193,8 @@ struct registration {
   static const function_entry& add(std::string_view name = {}) {
     constexpr std::array<std::string_view, sizeof...(Args)> arguments{type_name<Args>...};
     return function_registry::instance().add(&invoke_function<F, Args...>,
-                                             describe_function(callable_name<F>, arguments), name);
+                                             describe_function(callable_name<F>, arguments), name,
+                                             code_of<Args...>(std::type_identity<F>{}));
   }
   static const function_entry& entry() {
     static const auto& result = add();

@@ -7,6 +7,7 @@
 #include <troupe/runtime/parameter_server_strategy.hpp>
 
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <array>
 #include <csignal>
@@ -22,6 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr int gives_up_line = __LINE__ + 1;
 int gives_up(int) { std::abort(); }
 
 /// Needs about `kibibytes` of the stack.
@@ -85,10 +87,13 @@ BOOST_AUTO_TEST_CASE(a_closure_that_aborts_its_workers_is_named_and_ends_the_job
   require_text(end, "troupe: SIGABRT ends this process, which runs");
   require_text(end, "closures of /job:worker/task:0 run again elsewhere: ");
   require_text(end, "was lost with its worker 8 times; it may be what ends them");
-  for (const auto part : {"troupe: SIGABRT", "run again elsewhere: ", "the program failed: "}) {
+  const auto require_in_line = [&](const char* part, const std::string& what) {
     const auto line = end.text.substr(end.text.find(part), 400);
-    BOOST_TEST((line.substr(0, line.find('\n')).find("gives_up(int)") != std::string::npos), line);
-  }
+    BOOST_TEST((line.substr(0, line.find('\n')).find(what) != std::string::npos), line);
+  };
+  require_in_line("troupe: SIGABRT", "gives_up(int)");
+  for (const auto part : {"run again elsewhere: ", "the program failed: "})
+    require_in_line(part, fmt::format("gives_up(int) at crashes.cpp:{}", gives_up_line));
 }
 
 BOOST_AUTO_TEST_CASE(a_stack_that_overflows_is_said_with_its_size_and_the_function) {

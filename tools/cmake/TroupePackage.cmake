@@ -16,8 +16,8 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/tools/cmake/troupe-config.c
                               "${PROJECT_BINARY_DIR}/troupe-config.cmake" INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/troupe-config-version.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/troupe-config.cmake" "${PROJECT_BINARY_DIR}/troupe-config-version.cmake"
-              "${PROJECT_SOURCE_DIR}/tools/cmake/FindCAF.cmake" "${PROJECT_SOURCE_DIR}/tools/cmake/FindGrpc.cmake"
-              "${PROJECT_SOURCE_DIR}/tools/cmake/FindNCCL.cmake"
+              "${PROJECT_SOURCE_DIR}/tools/cmake/FindCAF.cmake" "${PROJECT_SOURCE_DIR}/tools/cmake/FindElfutils.cmake"
+              "${PROJECT_SOURCE_DIR}/tools/cmake/FindGrpc.cmake" "${PROJECT_SOURCE_DIR}/tools/cmake/FindNCCL.cmake"
         DESTINATION ${package_dir} COMPONENT development)
 
 if(NOT PROJECT_IS_TOP_LEVEL)
