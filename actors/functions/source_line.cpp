@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string_view>
 
+#include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <unistd.h>
 
@@ -19,6 +20,14 @@ int no_separate_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*,
   return -1;
 }
 
+/// Looks at each source file's part in turn: clang leaves out the table that says which one holds an address.
+Dwarf_Line* find_line(Dwfl_Module* module, Dwarf_Addr address) {
+  Dwarf_Addr bias = 0;
+  for (Dwarf_Die* unit = nullptr; module != nullptr && (unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr;)
+    if (dwarf_haspc(unit, address - bias) > 0) return dwarf_getsrc_die(unit, address - bias);
+  return nullptr;
+}
+
 std::string read_line(const void* code) {
   const Dwfl_Callbacks callbacks{.find_elf = dwfl_linux_proc_find_elf,
                                  .find_debuginfo = no_separate_file,
@@ -28,12 +37,10 @@ std::string read_line(const void* code) {
   if (!session || dwfl_linux_proc_report(session.get(), ::getpid()) != 0) return {};
   dwfl_report_end(session.get(), nullptr, nullptr);
   const auto address = static_cast<Dwarf_Addr>(reinterpret_cast<std::uintptr_t>(code));
-  auto* const line = dwfl_getsrc(session.get(), address);
-  if (line == nullptr) return {};
+  auto* const line = find_line(dwfl_addrmodule(session.get(), address), address);
   int number = 0;
-  const char* const path = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
-  if (path == nullptr || number <= 0) return {};
-  const std::string_view file{path};
+  if (line == nullptr || dwarf_lineno(line, &number) != 0 || number == 0) return {};
+  const std::string_view file{dwarf_linesrc(line, nullptr, nullptr)};
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), number);
 }
 

@@ -13,7 +13,7 @@
 namespace troupe {
 
 /// File and line of the code at this address of this process; empty when they are unknown. Reads the program's file at
-/// the first question about an address (10 ms for one of 40 MB), and remembers the answer. Any thread.
+/// the first question about an address (some 10 ms for one of 40 MB), and remembers the answer. Any thread.
 std::string source_line_of(const void* code);
 
 }  // namespace troupe
