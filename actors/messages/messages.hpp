@@ -18,7 +18,7 @@
 
 namespace troupe {
 
-inline constexpr std::uint32_t protocol_number = 8;
+inline constexpr std::uint32_t protocol_number = 9;
 
 // --- coordinator and worker -----------------------------------------------------------------------------------------
 
@@ -53,6 +53,8 @@ struct closure_submission {
   std::int64_t limit_ns = 0;
   int priority = 0;
   int worker = -1;
+  /// How long it may wait for room in the chief's queue.
+  std::int64_t queue_limit_ns = 0;
 };
 
 struct run_orders {

@@ -142,7 +142,8 @@ wire<closure_submission> closure_courier_state::submission_of(const closure& wha
                           .inputs = {},
                           .limit_ns = left.count(),
                           .priority = what.options.priority,
-                          .worker = what.options.worker};
+                          .worker = what.options.worker,
+                          .queue_limit_ns = what.options.queue_limit.count()};
   for (const auto& input : what.inputs) made.inputs.push_back(input.producer->result());
   wire<closure_submission> message{std::move(made)};
   // What can't be encoded would be lost on its way.

@@ -16,7 +16,7 @@ std::shared_ptr<closure> make_closure(closure_submission what) {
   const schedule_options options{.limit = duration{what.limit_ns},
                                  .priority = what.priority,
                                  .worker = what.worker,
-                                 .queue_limit = duration::zero()};
+                                 .queue_limit = duration{what.queue_limit_ns}};
   options.check();
   std::vector<closure_input> inputs;
   inputs.reserve(what.inputs.size());
@@ -52,11 +52,8 @@ closure_desk_actor::behavior_type closure_desk_state::make_behavior(std::shared_
           give_up({self_->current_sender()->address(), number},
                   {status_code::cancelled, "cancelled by the owner of its remote value"});
       },
-      [this](activity_atom, std::uint64_t number, std::int64_t limit_ns) -> caf::result<std::string> {
-        const auto found = open_.find({caf::actor_cast<caf::actor_addr>(self_->current_sender()), number});
-        if (found == open_.end()) return std::string{"it has ended now"};
-        if (!found->second.scheduled) return std::string{"its arguments are on their way to the chief"};
-        return self_->delegate(coordinator_, activity_atom_v, found->second.scheduled, limit_ns);
+      [this](activity_atom, std::uint64_t number, std::int64_t limit_ns) {
+        return tell_activity({caf::actor_cast<caf::actor_addr>(self_->current_sender()), number}, limit_ns);
       },
   };
 }
@@ -67,7 +64,7 @@ caf::result<wire<value>> closure_desk_state::take(std::uint64_t number, wire<clo
   if (open_.contains(from))
     return make_error(status{status_code::invalid_argument, fmt::format("closure {} was submitted before", number)});
   auto promise = self_->make_response_promise<value_promise>();
-  open_.emplace(from, submission{promise, nullptr});
+  open_.emplace(from, submission{.promise = promise});
   if (owners_.insert(from.first).second) self_->monitor(from.first);
   when_local(self_, message, arrival_limit, [this, from](wire<closure_submission>& whole, const status& problem) {
     // Given up meanwhile?
@@ -82,18 +79,65 @@ caf::result<wire<value>> closure_desk_state::take(std::uint64_t number, wire<clo
   return promise;
 }
 
-/// @throws what is wrong with it; resource_exhausted_error for a full queue.
+/// @throws what is wrong with it; resource_exhausted_error when too many wait for room.
 void closure_desk_state::schedule(const key& from, closure_submission what) {
   auto scheduled = make_closure(std::move(what));
-  if (queue_->push(scheduled)) self_->send(coordinator_, submit_atom_v);
-  open_.at(from).scheduled = scheduled;
-  scheduled->on_end(make_notifier(self_, [this, from] { answer(from); }));
+  if (waiting_.size() == waiting_max)
+    throw resource_exhausted_error{
+        fmt::format("the chief's queue of closures is full, and {} of other members wait for room there already, their "
+                    "limit (closure_desk_state::waiting_max); schedule slower, add workers, or raise queue_capacity",
+                    waiting_max)};
+  auto& made = open_.at(from);
+  made.scheduled = std::move(scheduled);
+  made.place = ++last_place_;
+  waiting_.emplace(made.place, from);
+  push_waiting();
+  // Most have their place in the queue now.
+  const auto waits = open_.find(from);
+  if (waits == open_.end() || waits->second.place == 0) return;
+  const auto limit = waits->second.scheduled->options.queue_limit;
+  waits->second.queue_limit = clock_.after(limit, [this, from, limit] { give_up(from, queue_->had_no_room(limit)); });
+}
+
+void closure_desk_state::push_waiting() {
+  while (!waiting_.empty()) {
+    const auto first = waiting_.begin()->second;
+    try {
+      if (!push(first)) return;
+    } catch (...) {
+      give_up(first, status_of(std::current_exception()));
+    }
+  }
+}
+
+/// False: there is no room yet. @throws why the coordinator takes no more.
+bool closure_desk_state::push(const key& from) {
+  auto& what = open_.at(from);
+  const auto tried = queue_->try_push(what.scheduled);
+  if (tried.full) {
+    if (!std::exchange(room_awaited_, true))
+      tried.full->on_set(make_notifier(self_, [this] {
+        room_awaited_ = false;
+        push_waiting();
+      }));
+    return false;
+  }
+  stop_waiting(what);
+  if (tried.wakes) self_->send(coordinator_, submit_atom_v);
+  what.scheduled->on_end(make_notifier(self_, [this, from] { answer(from); }));
+  return true;
+}
+
+void closure_desk_state::stop_waiting(submission& what) {
+  clock_.cancel(what.queue_limit);
+  waiting_.erase(std::exchange(what.place, 0));
 }
 
 void closure_desk_state::answer(const key& from) {
   auto found = open_.extract(from);
   if (found.empty()) return;
-  auto& [promise, scheduled] = found.mapped();
+  auto& promise = found.mapped().promise;
+  const auto& scheduled = found.mapped().scheduled;
   if (!scheduled->end_status().ok()) {
     promise.deliver(make_error(scheduled->end_status()));
     return;
@@ -112,9 +156,21 @@ void closure_desk_state::answer(const key& from) {
 void closure_desk_state::give_up(const key& from, const status& why) {
   auto found = open_.extract(from);
   if (found.empty()) return;
-  auto& [promise, scheduled] = found.mapped();
-  if (scheduled) self_->send(coordinator_, cancel_atom_v, scheduled);
-  promise.deliver(make_error(why));
+  auto& given_up = found.mapped();
+  if (given_up.place != 0)
+    stop_waiting(given_up);
+  else if (given_up.scheduled)
+    self_->send(coordinator_, cancel_atom_v, given_up.scheduled);
+  given_up.promise.deliver(make_error(why));
+}
+
+caf::result<std::string> closure_desk_state::tell_activity(const key& from, std::int64_t limit_ns) {
+  const auto found = open_.find(from);
+  if (found == open_.end()) return std::string{"it has ended now"};
+  const auto& asked = found->second;
+  if (!asked.scheduled) return std::string{"its arguments are on their way to the chief"};
+  if (asked.place != 0) return std::string{"it waits for room in the chief's queue, which is full"};
+  return self_->delegate(coordinator_, activity_atom_v, asked.scheduled, limit_ns);
 }
 
 void closure_desk_state::lose(const caf::actor_addr& owner, const status& why) {

@@ -1,16 +1,19 @@
 // The chief's desk for closures that other members schedule: takes them to the coordinator, and their ends back.
 //
-//   ARRIVING --its tensors are here--> OPEN --the closure has ended--> answered, with its value or its error
-//      '-------------'--cancelled; its member is lost--> given up: the coordinator is told that nobody wants it
+//   ARRIVING --its tensors are here--> WAITING --the queue has room--> OPEN --the closure has ended--> answered, with
+//      |                                  |                             |                   its value or its error
+//      '----------------------------------'-----------------------------'--cancelled; its member is lost--> given up:
+//                                                                         the coordinator is told that nobody wants it
 //
 // CD-1 Each submission is answered once. CD-2 No closure outlives its owner's interest: those of a member that is lost
 // are cancelled.
 //
-// The queue of the coordinator is the only limit: a submission that finds it full is refused at once, since nobody may
-// wait here.
+// A submission that finds the coordinator's queue full waits for room here, in its turn, up to its `queue_limit`. No
+// more than `waiting_max` do, since they hold their arguments in the chief's memory: the next is refused at once.
 #pragma once
 
 #include <troupe/actors/closures/internal/submission_queue.hpp>
+#include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/values/wire.hpp>
 
@@ -18,9 +21,12 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <caf/typed_response_promise.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <utility>
 
 namespace troupe {
@@ -30,10 +36,13 @@ class closure_desk_state {
   static constexpr const char* name = "closure_desk";
   using pointer = closure_desk_actor::stateful_pointer<closure_desk_state>;
 
-  explicit closure_desk_state(pointer self) : self_(self) {}
+  explicit closure_desk_state(pointer self) : self_(self), clock_(self) {}
   ~closure_desk_state();
   closure_desk_actor::behavior_type make_behavior(std::shared_ptr<submission_queue> queue,
                                                   coordinator_actor coordinator);
+
+  /// Submissions that wait for room in the queue.
+  static constexpr std::size_t waiting_max = 16'384;
 
  private:
   using value_promise = caf::typed_response_promise<wire<value>>;
@@ -43,18 +52,31 @@ class closure_desk_state {
     value_promise promise;
     /// Null while it is arriving.
     std::shared_ptr<closure> scheduled;
+    /// Among those that wait for room; 0: it does not.
+    std::uint64_t place = 0;
+    timers::ticket queue_limit;
   };
 
   caf::result<wire<value>> take(std::uint64_t number, wire<closure_submission>& message);
   void schedule(const key& from, closure_submission what);
+  void push_waiting();
+  bool push(const key& from);
+  void stop_waiting(submission& what);
+  caf::result<std::string> tell_activity(const key& from, std::int64_t limit_ns);
   void answer(const key& from);
   void give_up(const key& from, const status& why);
   void lose(const caf::actor_addr& owner, const status& why);
 
   pointer self_;
+  timers clock_;
   std::shared_ptr<submission_queue> queue_;
   coordinator_actor coordinator_;
   std::map<key, submission> open_;
+  /// In the order of their arrival.
+  std::map<std::uint64_t, key> waiting_;
+  std::uint64_t last_place_ = 0;
+  /// The queue says when there may be room.
+  bool room_awaited_ = false;
   std::set<caf::actor_addr> owners_;
 };
 

@@ -7,22 +7,27 @@
 namespace troupe {
 
 bool submission_queue::push(std::shared_ptr<closure> scheduled) {
+  auto tried = try_push(scheduled);
+  if (!tried.full) return tried.wakes;
   const auto limit = scheduled->options.queue_limit;
+  const auto deadline = later(current_time(), limit);
+  do {
+    const auto in_time = tried.full->wait_until(deadline);
+    tried = try_push(scheduled);
+    if (!in_time && tried.full) throw_status(had_no_room(limit));
+  } while (tried.full);
+  return tried.wakes;
+}
+
+submission_queue::attempt submission_queue::try_push(const std::shared_ptr<closure>& scheduled) {
   const auto is_for_any = scheduled->is_for_any_worker_at_once();
-  time_point deadline{};
-  std::unique_lock lock{mutex_};
-  while (const auto change = full()) {
-    lock.unlock();
-    if (deadline == time_point{}) deadline = later(current_time(), limit);
-    const auto in_time = change->wait_until(deadline);
-    lock.lock();
-    if (!in_time && full()) throw resource_exhausted_error{describe_full(limit)};
-  }
+  const std::scoped_lock lock{mutex_};
+  if (auto change = full()) return {.full = std::move(change)};
   if (!closed_.ok()) throw_status(closed_);
   ++unfinished_;
   if (is_for_any) ++pushed_for_any_;
-  pushed_.push_back(std::move(scheduled));
-  return pushed_.size() == 1;
+  pushed_.push_back(scheduled);
+  return {.wakes = pushed_.size() == 1};
 }
 
 std::shared_ptr<completion> submission_queue::full() {
@@ -31,11 +36,12 @@ std::shared_ptr<completion> submission_queue::full() {
   return change_;
 }
 
-std::string submission_queue::describe_full(duration limit) const {
-  return fmt::format(
-      "the coordinator's queue holds {} closures, its limit, and none ended within {} ms; schedule slower, add "
-      "workers, or raise queue_capacity or schedule_options::queue_limit",
-      unfinished_, in_milliseconds(limit));
+status submission_queue::had_no_room(duration limit) {
+  const std::scoped_lock lock{mutex_};
+  return {status_code::resource_exhausted,
+          fmt::format("the coordinator's queue holds {} closures, its limit, and none ended within {} ms; schedule "
+                      "slower, add workers, or raise queue_capacity or schedule_options::queue_limit",
+                      unfinished_, in_milliseconds(limit))};
 }
 
 std::size_t submission_queue::drain(std::vector<std::shared_ptr<closure>>& into) {

@@ -28,6 +28,17 @@ class submission_queue {
   /// cancelled_error when the fiber is cancelled meanwhile.
   bool push(std::shared_ptr<closure> scheduled);
 
+  struct attempt {
+    /// The caller must wake the coordinator.
+    bool wakes = false;
+    /// Null: it was appended. Else there is no room, and this is set when that may have changed.
+    std::shared_ptr<completion> full;
+  };
+  /// Appends if there is room; never waits. @throws what `close` was given after the coordinator's end.
+  attempt try_push(const std::shared_ptr<closure>& scheduled);
+  /// Of one that has waited for room for so long.
+  status had_no_room(duration limit);
+
   /// Takes all that was pushed; returns how many of those are for any worker at once. The coordinator's side.
   std::size_t drain(std::vector<std::shared_ptr<closure>>& into);
   /// So many closures have ended.
@@ -42,7 +53,6 @@ class submission_queue {
   // Under the mutex.
   /// Null: there is room, or the queue is closed. Else what is set when that may have changed.
   std::shared_ptr<completion> full();
-  std::string describe_full(duration limit) const;
 
   const std::size_t capacity_;
   std::mutex mutex_;

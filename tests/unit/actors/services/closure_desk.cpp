@@ -20,10 +20,12 @@ struct world : simulated_world {
   struct no_state {};
   using sender = simulated_actor<no_state>;
 
-  void submit(sender& from, std::uint64_t number, duration limit = 1h) {
+  void submit(sender& from, std::uint64_t number, duration limit = 1h, duration queue_limit = 0s) {
     from.act([&, self = from.pointer()] {
-      self->request(desk, 36000s, submit_atom_v, number,
-                    wire<closure_submission>{{.limit_ns = limit.count(), .priority = 1, .worker = -1}})
+      self->request(
+              desk, 36000s, submit_atom_v, number,
+              wire<closure_submission>{
+                  {.limit_ns = limit.count(), .priority = 1, .worker = -1, .queue_limit_ns = queue_limit.count()}})
           .then([](wire<value>&) { BOOST_ERROR("a value"); },
                 [this, number](caf::error& why) { answers[number].push_back(to_string(status_of(why).code())); });
     });
@@ -77,6 +79,46 @@ BOOST_AUTO_TEST_CASE(gives_up_what_a_member_has_scheduled_that_is_lost_and_nothi
   BOOST_TEST(answers[3].empty());
   submit(other, 4);
   BOOST_TEST(answers[4] == texts{"resource_exhausted"}, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(lets_what_finds_the_queue_full_wait_in_its_turn_up_to_its_queue_limit) {
+  sender member{*this};
+  submit(member, 1, 10s);
+  submit(member, 2, 20s);
+  submit(member, 3, 1h, 15s);
+  submit(member, 4, 1h, 15s);
+  submit(member, 5, 1h, 15s);
+  cancel(member, 4);
+  BOOST_TEST(answers[4] == texts{"cancelled"}, boost::test_tools::per_element());
+  // The first one has ended: the third one has its place.
+  advance(14s);
+  submit(member, 6, 1h, 1s);
+  advance(2s);
+  BOOST_TEST(answers[3].empty());
+  BOOST_TEST(answers[5] == texts{"resource_exhausted"}, boost::test_tools::per_element());
+  BOOST_TEST(answers[6] == texts{"resource_exhausted"}, boost::test_tools::per_element());
+  // And the second: nobody waits any more for what it leaves.
+  advance(10s);
+  submit(member, 7);
+  BOOST_TEST(answers[7].empty());
+}
+
+// CD-1, CD-2
+BOOST_AUTO_TEST_CASE(answers_what_waits_for_room_when_its_member_or_the_coordinator_is_lost) {
+  sender other{*this};
+  submit(other, 1, 10s);
+  submit(other, 2);
+  {
+    sender lost{*this};
+    submit(lost, 3, 1h, 1h);
+  }
+  submit(other, 4, 1h, 1h);
+  advance(11s);
+  BOOST_TEST(answers[4].empty());
+  submit(other, 5, 1h, 1h);
+  queue->close({status_code::failed_precondition, "over"});
+  run();
+  BOOST_TEST(answers[5] == texts{"failed_precondition"}, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(does_not_take_the_numbers_of_one_member_for_those_of_another) {
