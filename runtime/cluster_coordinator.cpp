@@ -53,18 +53,22 @@ std::shared_ptr<closure> cluster_coordinator::enqueue(detail::packed_closure pac
 void cluster_coordinator::join(duration limit) {
   auto& cluster = get_cluster();
   check_outside(cluster, "join()");
-  const auto ends = later(current_time(), limit);
+  // The coordinator keeps the limit, so that no error is raised to somebody who has gone.
+  constexpr auto grace = std::chrono::seconds{10};
+  const auto gives_up = later(later(current_time(), limit), grace);
+  auto ended = false;
   try {
     ask(
-        cluster.system(), cluster.coordinator(), limit, "waiting for all closures", [](caf::ok_atom) {},
-        drained_atom_v);
+        cluster.system(), cluster.coordinator(), gives_up - current_time(), "waiting for all closures",
+        [&](bool answer) { ended = answer; }, drained_atom_v, std::int64_t{limit.count()});
   } catch (const deadline_exceeded_error&) {
     // Of a closure.
-    if (current_time() < ends) throw;
+    if (current_time() < gives_up) throw;
+  }
+  if (!ended)
     throw deadline_exceeded_error{fmt::format("waiting for all closures took longer than its limit of {} ms: {}",
                                               in_milliseconds(limit),
                                               describe_outstanding(cluster.shared_coordinator(), nullptr, limit))};
-  }
 }
 
 bool cluster_coordinator::done() {

@@ -152,7 +152,7 @@ class simulation : public closure_scheduler<simulation> {
   /// The next schedule, join or done of a real program would throw.
   bool error_pending() const;
   /// Ends when every closure has; the first error of any of them is its problem.
-  eventual<caf::ok_atom> join();
+  eventual<bool> join();
   /// Whether every closure has ended; an error that is pending is its problem.
   eventual<bool> done();
   /// Goes on until the value is there. @throws its error; deadline_exceeded_error after `limit`.

@@ -6,7 +6,8 @@
 //             taken in          inputs ready         sent to a worker            outcome, error, cancellation
 //   SUBMITTED ---------> WAITING -------------> QUEUED ----------------> IN_FLIGHT ---------------------------> ENDED
 //                                                 ^                          |
-//                                                 +--- the worker was lost --+
+//                                                 +--- the worker was lost,--+
+//                                                      or asked it back
 //
 // C-1 A closure ends exactly once: with a value, an error or a cancellation.
 #pragma once
@@ -113,7 +114,11 @@ class closure : public deadline_place {
   /// Its error is one of the program's, which raises it. That of another member's closure is its owner's alone.
   bool raises_errors = true;
   stage at = stage::submitted;
+  /// How often it was asked back and had not begun.
+  std::uint8_t recalls = 0;
   time_point deadline{};
+  /// Its worker is not asked for it before; `never`: it has begun, or its worker is being asked.
+  time_point recall_from{};
   /// The number of its timer, if its limit is kept by one.
   std::uint64_t timer = 0;
   /// Which joins wait for it; see internal/join_line.hpp.

@@ -59,8 +59,9 @@ coordinator_state::~coordinator_state() {
   for (const auto id : in_flight_.held_by(in_flight_table::adrift)) end_all(std::array{take_back(id)});
   pass_on_ends();
   for (auto& join : joins_) join.promise.deliver(make_error(stopped));
+  for (auto& join : raising_joins_) join.promise.deliver(make_error(stopped));
   for (auto& promise : idle_questions_) promise.deliver(make_error(stopped));
-  for (auto& promise : raises_) promise.deliver(make_error(stopped));
+  for (auto& promise : raising_questions_) promise.deliver(make_error(stopped));
   end_inquiries(stopped);
 }
 
@@ -85,6 +86,8 @@ void coordinator_state::end_turn() {
   } while (raise_errors());
   release_ended();
   answer_joins();
+  answer_late_joins();
+  clear_queues();
   watch_workers();
   if (turn_left_ == 0 || !arrivals_.empty()) return go_on_later();
   lookout_.idle();
@@ -113,9 +116,12 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
       lose(*worker, status_of(down.reason, fmt::format("the link to /job:worker/task:{}", worker->index)));
   });
   return {
-      [this](outcome_atom, session_id session, wire<run_outcomes>& message) {
-        const auto* sender = admitted_in(session);
+      [this](outcome_atom, session_id session, std::uint64_t heard, wire<run_outcomes>& message) {
+        const turn now{*this};
+        auto* sender = admitted_in(session);
         if (sender == nullptr || !comes_from(*sender)) return;
+        // At once: results may be under way for long.
+        roster_.heard(*sender, heard);
         outcomes_->take(session, message, [this, session](wire<run_outcomes>& arrived, const status& problem) {
           const turn scope{*this};
           auto* worker = admitted_in(session);
@@ -141,7 +147,7 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
         resources_.insert_or_assign(order.builds, order);
         for (const auto& worker : roster_.all()) {
           if (worker->at != worker_entry::admission::admitted) continue;
-          worker->outgoing.push_back(order);
+          worker->outgoing_builds.push_back(order);
           touch(*worker);
         }
         // Now: the thread may look out for the next message before this handler returns.
@@ -172,10 +178,10 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
         // One of an earlier process says nothing about this one (M-2).
         if (worker != nullptr && worker->who.incarnation == message->incarnation) lose(*worker, message->why);
       },
-      [this](drained_atom) {
+      [this](drained_atom, std::int64_t limit_ns) {
         const turn scope{*this};
         take_submitted();  // what was scheduled before
-        return drained();
+        return drained(duration{limit_ns});
       },
       [this](idle_atom) {
         const turn scope{*this};
@@ -388,7 +394,7 @@ void coordinator_state::take_outcomes(worker_entry& worker, run_outcomes batch) 
     take_outcome(worker, outcome);
   }
   if (ended != 0) roster_.ended(worker, ended, clock_.now());
-  if (!batch.by_desk) roster_.heard(worker, batch.waiting, batch.recall);
+  if (!batch.by_desk) roster_.waits(worker, batch.waiting);
   touch(worker);
 }
 
@@ -405,11 +411,12 @@ void coordinator_state::take_outcome(worker_entry& worker, closure_outcome& outc
 /// No worker runs the closure any more.
 coordinator_state::closure_ptr coordinator_state::take_back(closure_id id) {
   auto what = in_flight_.remove(id);
+  what->recall_from = {};
   if (!awaited_.empty()) awaited_.erase(id);
   if (what->ended())
     join_line_.leave(what->stretch);
   else
-    what->at = closure::stage::queued;
+    what->at = closure::stage::waiting;
   return what;
 }
 
@@ -418,6 +425,7 @@ void coordinator_state::end(closure& what, status ended, value result) {
   --open_;
   forget_deadline(what);
   const auto runs = what.at == closure::stage::in_flight;
+  if (what.at == closure::stage::queued) ++ended_in_queues_;
   what.finish(std::move(ended), std::move(result));
   ++ended_;
   if (!runs) join_line_.leave(what.stretch);

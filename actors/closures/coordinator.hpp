@@ -72,6 +72,7 @@
 #include <array>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -95,7 +96,7 @@ class coordinator_state {
 
  private:
   using closure_ptr = std::shared_ptr<closure>;
-  using drained_promise = caf::typed_response_promise<caf::ok_atom>;
+  using drained_promise = caf::typed_response_promise<bool>;
   using idle_promise = caf::typed_response_promise<bool>;
   /// Closures that callers left together.
   struct arrival {
@@ -107,6 +108,9 @@ class coordinator_state {
     drained_promise promise;
     /// What lies before this stretch of the join line must be over.
     std::uint64_t stretch;
+    /// Then it is answered all the same, and takes no error with it.
+    time_point deadline;
+    timers::ticket timer;
   };
   /// A closure that a worker was told to end.
   struct cancellation {
@@ -185,7 +189,7 @@ class coordinator_state {
   void release_ended();
 
   // --- errors, cancellations and joins (coordinator_errors.cpp) ---
-  caf::result<caf::ok_atom> drained();
+  caf::result<bool> drained(duration limit);
   caf::result<bool> idle();
   static bool is_raised(const closure& failed, const status& why);
   void note_error(const closure& failed, const status& why);
@@ -196,8 +200,10 @@ class coordinator_state {
   bool end_waiting();
   bool raise_errors();
   void answer_joins();
+  void answer_late_joins();
   void expect_end(const std::vector<closure_id>& cancelled);
   void check_cancellations();
+  status did_not_end(const worker_entry& worker, const closure& cancelled) const;
 
   // --- what closures do (coordinator_activity.cpp) ---
   struct inquiry;
@@ -205,7 +211,8 @@ class coordinator_state {
   void tell_activity_of(const std::shared_ptr<inquiry>& asked, const closure& only, duration limit);
   std::vector<worker_entry*> quietest_workers() const;
   void ask_activity(const std::shared_ptr<inquiry>& asked, worker_entry& worker, closure_id only, duration limit);
-  void take_activities(inquiry& asked, const worker_entry& worker, const std::vector<closure_activity>& told);
+  void take_activities(inquiry& asked, const worker_entry& worker, closure_id only,
+                       const std::vector<closure_activity>& told);
   void tell_silence(inquiry& asked, const worker_entry& worker, closure_id only);
   void tell_waiting(inquiry& asked);
   void answer_inquiry(const std::shared_ptr<inquiry>& asked);
@@ -214,8 +221,14 @@ class coordinator_state {
   // --- taking closures from busy workers (coordinator_recalls.cpp) ---
   void watch_workers();
   void recall_some();
-  void recall(worker_entry& worker);
-  void take_recalled(worker_entry& worker, const recalled_orders& told, std::uint64_t asked);
+  bool recall_from(worker_entry& worker, const std::vector<const worker_entry*>& idle);
+  void recall(worker_entry& worker, const std::vector<closure_id>& wanted);
+  void recall_cancelled(worker_entry& worker, const std::vector<closure_id>& cancelled);
+  void ask_back(worker_entry& worker, const std::vector<closure_id>& wanted, bool cancelled,
+                std::function<void(worker_entry&)> then, std::function<void(worker_entry&, const status&)> otherwise);
+  void take_recalled(worker_entry& worker, const std::vector<closure_id>& wanted, const recalled_orders& told,
+                     std::uint64_t serial);
+  time_point next_recall(closure& asked, std::uint8_t doublings_max) const;
   void give_back(const closure_ptr& recalled);
 
   // --- closures that wait for each other (coordinator_cycles.cpp) ---
@@ -226,13 +239,16 @@ class coordinator_state {
   void touch(worker_entry& worker);
   void send_out();
   void pump();
+  void clear_queues();
   void fill(worker_entry& worker);
   bool send_from(worker_entry& worker, std::deque<closure_ptr>& queue);
   void redirect(const closure_ptr& what);
   worker_entry* freest_for(const function_id& function);
   status resource_problem(const closure& what) const;
   void flush(worker_entry& worker);
-  void flush_one_by_one(worker_entry& worker, std::vector<closure_order> orders);
+  void send_orders(worker_entry& worker, std::vector<closure_order>& outgoing);
+  void send_message(worker_entry& worker, std::vector<closure_order> orders);
+  void send_one_by_one(worker_entry& worker, std::vector<closure_order> orders);
   void send_alone(worker_entry& worker, closure_order order);
   void take_back_unsent(worker_entry& worker, closure_id id, const status& why);
   void send_cancel(worker_entry& worker, std::vector<closure_id> closures, std::vector<resource_id> released,
@@ -275,6 +291,8 @@ class coordinator_state {
   std::size_t queued_count_ = 0;
   /// What no present worker can run.
   std::deque<closure_ptr> stranded_;
+  /// In all queues, about so many have ended.
+  std::size_t ended_in_queues_ = 0;
   /// Taken in and not ended.
   std::size_t open_ = 0;
   /// Ended in this turn.
@@ -311,7 +329,8 @@ class coordinator_state {
   std::vector<waiting_join> joins_;
   std::vector<idle_promise> idle_questions_;
   /// Those of both that are answered with the error.
-  std::vector<caf::response_promise> raises_;
+  std::vector<waiting_join> raising_joins_;
+  std::vector<idle_promise> raising_questions_;
   std::vector<status> errors_;
   std::vector<status> last_errors_;
   std::optional<cancelling_course> cancelling_;

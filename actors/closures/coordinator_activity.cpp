@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 namespace troupe {
@@ -85,8 +86,8 @@ void coordinator_state::ask_activity(const std::shared_ptr<inquiry>& asked, work
   ++asked->unanswered;
   requests_.ask(
       worker.handle, limit, fmt::format("asking {} what its closures do", name_of(worker)),
-      [this, asked, &worker](wire<std::vector<closure_activity>>& answer) {
-        if (answer.open().ok()) take_activities(*asked, worker, *answer);
+      [this, asked, &worker, only](wire<std::vector<closure_activity>>& answer) {
+        if (answer.open().ok()) take_activities(*asked, worker, only, *answer);
         answer_inquiry(asked);
       },
       [this, asked, &worker, only](const status&) {
@@ -96,11 +97,14 @@ void coordinator_state::ask_activity(const std::shared_ptr<inquiry>& asked, work
       activity_atom_v, worker.session, only);
 }
 
-void coordinator_state::take_activities(inquiry& asked, const worker_entry& worker,
+/// What the worker holds and does not name is in a message: its data, perhaps, is under way.
+void coordinator_state::take_activities(inquiry& asked, const worker_entry& worker, closure_id only,
                                         const std::vector<closure_activity>& told) {
+  std::unordered_set<closure_id> named;
   for (const auto& [id, begun, awaited, time_ns] : told) {
     const auto* held = in_flight_.find(id);
     if (held == nullptr || held->worker != worker.index) continue;
+    named.insert(id);
     const auto where = fmt::format("{} on {}", to_string(held->what->function), name_of(worker));
     if (!begun)
       asked.report.add(where + " waits for its turn");
@@ -108,6 +112,14 @@ void coordinator_state::take_activities(inquiry& asked, const worker_entry& work
       asked.report.add(where + " computes");
     else
       asked.report.add(fmt::format("{} waits for {}", where, awaited), duration{time_ns});
+  }
+  // Of many the worker has not told all.
+  if (told.size() == closure_activities_max) return;
+  for (const auto id : only != 0 ? std::vector{only} : in_flight_.held_by(worker.index)) {
+    const auto* held = in_flight_.find(id);
+    if (held == nullptr || held->worker != worker.index || named.contains(id)) continue;
+    asked.report.add(fmt::format("{} is on its way to {}, or its result is on its way back",
+                                 to_string(held->what->function), name_of(worker)));
   }
 }
 

@@ -43,6 +43,23 @@ void coordinator_state::pump() {
   }
 }
 
+/// What has ended, by its limit or a cancellation, leaves its queue when it is sent out. Where nobody comes for it,
+/// that would be never: so it goes when most of what waits has ended.
+void coordinator_state::clear_queues() {
+  if (ended_in_queues_ < options_.turn_closures_max || ended_in_queues_ < open_) return;
+  ended_in_queues_ = 0;
+  const auto clear = [](std::deque<closure_ptr>& queue) {
+    std::erase_if(queue, [](const auto& each) { return each->ended(); });
+  };
+  queued_count_ = 0;
+  for (auto& level : queued_) {
+    clear(level);
+    queued_count_ += level.size();
+  }
+  clear(stranded_);
+  for (const auto& worker : roster_.all()) clear(worker->tagged);
+}
+
 void coordinator_state::fill(worker_entry& worker) {
   while (!worker.tagged.empty() && roster_.credit(worker) != 0 && !cancelling_) send_from(worker, worker.tagged);
   flush(worker);
@@ -53,7 +70,10 @@ bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>&
   const auto what = std::move(queue.front());
   queue.pop_front();
   if (worker.tagged.empty()) worker.redirected = false;
-  if (what->ended()) return false;
+  if (what->ended()) {
+    ended_in_queues_ -= std::min<std::size_t>(ended_in_queues_, 1);
+    return false;
+  }
   if (!can_run(worker, what->function)) {
     redirect(what);
     return false;
@@ -63,12 +83,11 @@ bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>&
     end(*what, std::move(problem));
     return false;
   }
-  const auto number = what->options.worker < 0 ? ++worker.last_number : 0;
   what->at = closure::stage::in_flight;
-  what->id = in_flight_.add(what, worker.index, number);
+  what->id = in_flight_.add(what, worker.index, ++worker.last_number);
   auto& order = worker.outgoing.emplace_back();
   order.id = what->id;
-  order.number = number;
+  order.number = worker.last_number;
   order.function = what->function;
   order.arguments = what->arguments;
   order.dependencies.reserve(what->inputs.size());
@@ -87,10 +106,7 @@ void coordinator_state::redirect(const closure_ptr& what) {
       other->redirected = true;
       return touch(*other);
     }
-    if (!roster_.complete()) {
-      while (!stranded_.empty() && stranded_.front()->ended()) stranded_.pop_front();
-      return stranded_.push_back(what);
-    }
+    if (!roster_.complete()) return stranded_.push_back(what);
   }
   status why{status_code::not_found,
              fmt::format("{} is on no worker that could run it: these are other binaries, which know only functions "
@@ -101,10 +117,13 @@ void coordinator_state::redirect(const closure_ptr& what) {
   end(*what, std::move(why));
 }
 
-/// Of the present workers that have the function, the one with the least to do; nullptr if there is none.
+/// Of the present workers that have the function, the one with the least to do, if it takes something now; nullptr if
+/// there is none.
 worker_entry* coordinator_state::freest_for(const function_id& function) {
   worker_entry* freest = nullptr;
-  const auto load = [](const worker_entry& worker) { return worker.in_flight + worker.tagged.size(); };
+  const auto load = [this](const worker_entry& worker) {
+    return std::pair{roster_.credit(worker) == 0, worker.in_flight + worker.tagged.size()};
+  };
   for (const auto& each : roster_.all())
     if (each->at == worker_entry::admission::admitted && can_run(*each, function) &&
         (freest == nullptr || load(*each) < load(*freest)))
@@ -122,26 +141,36 @@ status coordinator_state::resource_problem(const closure& what) const {
   return {};
 }
 
+/// What closures use goes before them.
 void coordinator_state::flush(worker_entry& worker) {
-  if (worker.outgoing.empty()) return;
-  auto orders = std::exchange(worker.outgoing, {});
-  worker.outgoing.reserve(orders.size());
-  if (!is_encoded_between(self_->node(), worker.handle.node())) {
-    self_->send(worker.handle, run_atom_v, worker.session, wire<run_orders>{{.orders = std::move(orders)}});
-    return;
-  }
+  send_orders(worker, worker.outgoing_builds);
+  send_orders(worker, worker.outgoing);
+}
+
+void coordinator_state::send_orders(worker_entry& worker, std::vector<closure_order>& outgoing) {
+  if (outgoing.empty()) return;
+  auto orders = std::exchange(outgoing, {});
+  outgoing.reserve(orders.size());
+  if (!is_encoded_between(self_->node(), worker.handle.node())) return send_message(worker, std::move(orders));
   try {
-    wire<run_orders> message{{.orders = orders}};
-    message.seal();
-    self_->send(worker.handle, run_atom_v, worker.session, std::move(message));
+    send_message(worker, orders);
   } catch (...) {
-    flush_one_by_one(worker, std::move(orders));
+    send_one_by_one(worker, std::move(orders));
   }
+}
+
+/// @throws what its encoding throws, if it is sealed
+void coordinator_state::send_message(worker_entry& worker, std::vector<closure_order> orders) {
+  const auto first = orders.front().number;
+  const auto last = orders.back().number;
+  wire<run_orders> message{{.orders = std::move(orders)}};
+  if (is_encoded_between(self_->node(), worker.handle.node())) message.seal();
+  self_->send(worker.handle, run_atom_v, worker.session, first, last, std::move(message));
 }
 
 /// Some closure of a batch can't be sent (its arguments are over a limit, or the user's code that encodes them throws):
 /// that one fails, the others go.
-void coordinator_state::flush_one_by_one(worker_entry& worker, std::vector<closure_order> orders) {
+void coordinator_state::send_one_by_one(worker_entry& worker, std::vector<closure_order> orders) {
   for (auto& order : orders) {
     const auto id = order.id;
     const auto builds = order.builds;
@@ -162,9 +191,7 @@ void coordinator_state::send_alone(worker_entry& worker, closure_order order) {
   if (order.builds == 0)
     if (const auto* held = in_flight_.find(order.id))
       if (auto problem = resource_problem(*held->what); !problem.ok()) throw_status(std::move(problem));
-  wire<run_orders> message{{.orders = {std::move(order)}}};
-  message.seal();
-  self_->send(worker.handle, run_atom_v, worker.session, std::move(message));
+  send_message(worker, {std::move(order)});
 }
 
 /// The worker has its place free again.
@@ -235,7 +262,7 @@ void coordinator_state::admitted(worker_entry& worker, worker_desk_actor desk) {
   const auto stranded = std::exchange(stranded_, {});
   for (auto what = stranded.rbegin(); what != stranded.rend(); ++what)
     if (!(*what)->ended()) enqueue(*what, true);
-  for (const auto& [_, order] : resources_) worker.outgoing.push_back(order);
+  for (const auto& [_, order] : resources_) worker.outgoing_builds.push_back(order);
   if (!resources_.empty())
     publish({.kind = event_kind::resources_rebuilt, .task = worker.who.task, .count = resources_.size()});
   touch(worker);

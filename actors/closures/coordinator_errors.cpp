@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <utility>
 
 namespace troupe {
@@ -17,9 +18,12 @@ constexpr auto another_failed = "cancelled because another closure failed; sched
 
 // --- joins ----------------------------------------------------------------------------------------------------------
 
-caf::result<caf::ok_atom> coordinator_state::drained() {
+caf::result<bool> coordinator_state::drained(duration limit) {
   auto promise = self_->make_response_promise<drained_promise>();
-  joins_.push_back({promise, join_line_.cut()});
+  const auto deadline = later(clock_.now(), limit);
+  timers::ticket timer;
+  if (deadline != never) timer = clock_.at(deadline, [this] { const turn scope{*this}; });
+  joins_.push_back({promise, join_line_.cut(), deadline, timer});
   if (!errors_.empty()) cancel_generation();
   return promise;
 }
@@ -37,9 +41,21 @@ void coordinator_state::answer_joins() {
   for (auto& promise : std::exchange(idle_questions_, {})) promise.deliver(join_line_.inside() == 0);
   std::erase_if(joins_, [this](auto& join) {
     if (!join_line_.is_first(join.stretch)) return false;
-    join.promise.deliver(caf::ok_atom_v);
+    clock_.cancel(join.timer);
+    join.promise.deliver(true);
     return true;
   });
+}
+
+void coordinator_state::answer_late_joins() {
+  const auto now = clock_.now();
+  const auto is_late = [now](auto& join) {
+    if (join.deadline > now) return false;
+    join.promise.deliver(false);
+    return true;
+  };
+  std::erase_if(joins_, is_late);
+  std::erase_if(raising_joins_, is_late);
 }
 
 // --- errors ---------------------------------------------------------------------------------------------------------
@@ -70,8 +86,10 @@ void coordinator_state::announce_errors(const status& first, std::uint64_t count
 
 /// Somebody waits and there is an error: nothing starts any more, and when nothing runs any more the error is raised.
 void coordinator_state::cancel_generation() {
-  for (auto& join : std::exchange(joins_, {})) raises_.push_back(join.promise);
-  for (auto& promise : std::exchange(idle_questions_, {})) raises_.push_back(promise);
+  std::move(joins_.begin(), joins_.end(), std::back_inserter(raising_joins_));
+  joins_.clear();
+  std::move(idle_questions_.begin(), idle_questions_.end(), std::back_inserter(raising_questions_));
+  idle_questions_.clear();
   if (!cancelling_) cancelling_ = cancelling_course{};
 }
 
@@ -118,12 +136,19 @@ bool coordinator_state::raise_errors() {
   if (cancelling_->told < roster_.all().size() || in_flight_.count() != 0) return false;
   if (!arrivals_.empty() || !end_waiting()) return false;
   const auto first = errors_.front();
-  last_errors_ = std::exchange(errors_, {});
   publish({.kind = event_kind::generation_cancelled, .count = cancelling_->ended, .why = first});
   cancelling_.reset();
+  // Whoever waited may have gone: then the error stays for who comes next.
+  answer_late_joins();
+  if (raising_joins_.empty() && raising_questions_.empty()) return true;
+  last_errors_ = std::exchange(errors_, {});
   submitted_->error_pending.store(false, std::memory_order_release);
   release_ended();  // whoever hears of the error finds room
-  for (auto& promise : std::exchange(raises_, {})) promise.deliver(make_error(first));
+  for (auto& join : std::exchange(raising_joins_, {})) {
+    clock_.cancel(join.timer);
+    join.promise.deliver(make_error(first));
+  }
+  for (auto& promise : std::exchange(raising_questions_, {})) promise.deliver(make_error(first));
   return true;
 }
 
@@ -141,27 +166,33 @@ void coordinator_state::expect_end(const std::vector<closure_id>& cancelled) {
 void coordinator_state::check_cancellations() {
   const turn scope{*this};
   const auto now = clock_.now();
+  std::map<int, std::vector<closure_id>> late;
   for (auto left = options_.turn_closures_max; left != 0 && !cancellations_.empty(); --left) {
     const auto first = cancellations_.front();
     const auto* held = in_flight_.find(first.id);
     if (held != nullptr && first.limit > now) break;
     cancellations_.pop_front();
     if (held == nullptr || held->worker == in_flight_table::adrift) continue;
-    auto& worker = roster_.at(held->worker);
-    if (outcomes_->waits(worker.session)) {
-      // It may have answered: its answers take their turn after results whose tensors are under way, within their
-      // limit.
+    // It may have answered: its answers take their turn after results whose tensors are under way, within their limit.
+    if (outcomes_->waits(roster_.at(held->worker).session))
       cancellations_.push_back({first.id, later(now, options_.cancel_limit)});
-      continue;
-    }
-    dismiss(worker,
-            {status_code::unavailable,
-             fmt::format("/job:worker/task:{} did not end {} within {} ms of its cancellation (cancel_limit); "
-                         "closures that compute for long call fiber_host::throw_if_cancelled() now and then",
-                         worker.index, to_string(held->what->function), in_milliseconds(options_.cancel_limit))});
+    else
+      late[held->worker].push_back(first.id);
+  }
+  for (auto& [worker, closures] : late) {
+    const auto number = [this](closure_id id) { return in_flight_.find(id)->number; };
+    std::sort(closures.begin(), closures.end(), [&](auto a, auto b) { return number(a) < number(b); });
+    recall_cancelled(roster_.at(worker), closures);
   }
   cancellations_timed_ = !cancellations_.empty();
   if (cancellations_timed_) clock_.at(cancellations_.front().limit, [this] { check_cancellations(); });
+}
+
+status coordinator_state::did_not_end(const worker_entry& worker, const closure& cancelled) const {
+  return {status_code::unavailable,
+          fmt::format("/job:worker/task:{} did not end {} within {} ms of its cancellation (cancel_limit); closures "
+                      "that compute for long call fiber_host::throw_if_cancelled() now and then",
+                      worker.index, to_string(cancelled.function), in_milliseconds(options_.cancel_limit))};
 }
 
 }  // namespace troupe

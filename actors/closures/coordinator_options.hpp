@@ -32,7 +32,7 @@ struct coordinator_options {
   duration admission_limit = std::chrono::seconds{5};
   duration admission_retry = std::chrono::milliseconds{500};
   /// What a worker has held for so long, and may not have begun, is asked back as soon as another one idles; it waits
-  /// for about twice as long at most.
+  /// for about twice as long at most, unless large data is under way with it (coordinator_recalls.cpp).
   duration recall_interval = std::chrono::milliseconds{2};
   /// How long the worker's process may take to answer that.
   duration recall_limit = std::chrono::seconds{5};

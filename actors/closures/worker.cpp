@@ -54,13 +54,17 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
         if (session == 0) return give_up_session(session_over);
         if (session == terms_.session) end_session(session_over);
       },
-      [this](run_atom, session_id session, wire<run_orders>& message) {
+      [this](run_atom, session_id session, std::uint64_t first, std::uint64_t last, wire<run_orders>& message) {
+        const fiber_host::turn scope{*fibers_};
         if (!in_session(session)) return;
-        inbox_->take(session, message, [this, session](wire<run_orders>& arrived, const status& problem) {
-          const fiber_host::turn scope{*fibers_};
+        // What was given back is not fetched any more: its data may be gone.
+        if (first != 0 && !trays_->announce(first, last, message.arrival())) return;
+        inbox_->take(session, message, [this, session, first, last](wire<run_orders>& arrived, const status& problem) {
+          const fiber_host::turn within{*fibers_};
           if (!in_session(session)) return;
-          if (problem.ok()) return take_orders(arrived.take());
-          // Which closures it was about is unknown: only a new session makes good for them.
+          if (problem.ok()) return first == 0 ? build(arrived.take()) : take_orders(first, arrived.take());
+          if (first != 0 && trays_->lose(first, last)) return;
+          // Only a new session makes good for closures that did not come.
           give_up_session(problem.wrap("orders that did not arrive"));
         });
       },
@@ -160,7 +164,8 @@ void worker_state::begin(outcome_sink coordinator, const session_terms& terms) {
 /// Ends the session from this side: the coordinator takes its closures back and admits the worker anew.
 void worker_state::give_up_session(const status& why) {
   if (!coordinator_) return;
-  self_->send(coordinator_, outcome_atom_v, terms_.session, wire<run_outcomes>{{.outcomes = {}, .session_ended = why}});
+  self_->send(coordinator_, outcome_atom_v, terms_.session, std::uint64_t{0},
+              wire<run_outcomes>{{.outcomes = {}, .session_ended = why}});
   end_session(why);
 }
 
@@ -180,18 +185,20 @@ void worker_state::end_session(const status& why) {
 
 // --- orders ---------------------------------------------------------------------------------------------------------
 
-void worker_state::take_orders(run_orders orders) {
+/// Known from now on, so that closures that use them wait; built like any closure, but before those that wait.
+void worker_state::build(run_orders orders) {
   lookout_.work_came();
   for (auto& order : orders.orders) {
-    if (order.builds == 0) continue;
-    // Known from now on, so that closures that use it wait; built like any closure, but before those that wait.
     resources_[order.builds] = std::make_shared<resource_entry>();
     start(std::move(order));
   }
-  std::erase_if(orders.orders, [this](const closure_order& order) {
-    return order.builds != 0 || (!cancelled_ahead_.empty() && cancelled_ahead_.erase(order.id) != 0);
-  });
-  trays_->put(std::move(orders.orders));
+}
+
+void worker_state::take_orders(std::uint64_t first, run_orders orders) {
+  lookout_.work_came();
+  if (!cancelled_ahead_.empty())
+    std::erase_if(orders.orders, [this](const auto& order) { return cancelled_ahead_.erase(order.id) != 0; });
+  trays_->put(first, std::move(orders.orders));
 }
 
 /// What is here ends now. What is not has ended before, or its order is under way.
@@ -320,8 +327,7 @@ std::vector<closure_activity> worker_state::tell_activities(closure_id only) con
   });
   for (const auto id : trays_->orders())
     if (only == 0 || id == only) told.push_back({.id = id, .awaited = {}});
-  constexpr std::size_t told_max = 64;
-  if (told.size() > told_max) told.resize(told_max);
+  if (told.size() > closure_activities_max) told.resize(closure_activities_max);
   return told;
 }
 
@@ -355,12 +361,9 @@ bool worker_state::send_outcomes(bool turn_ends) {
   told_waiting_ = waiting_;
   told_recall_ = tray.recall;
   ended_.reserve(options_.outcomes_max);
-  troupe::send_outcomes(self_, coordinator_, terms_.session,
-                        {.outcomes = std::move(tray.outcomes),
-                         .session_ended = {},
-                         .by_desk = false,
-                         .waiting = waiting_,
-                         .recall = tray.recall});
+  troupe::send_outcomes(
+      self_, coordinator_, terms_.session, tray.recall,
+      {.outcomes = std::move(tray.outcomes), .session_ended = {}, .by_desk = false, .waiting = waiting_});
   return tray.has_orders;
 }
 

@@ -80,7 +80,8 @@ class worker_state : public closure_environment {
   void give_up_session(const status& why);
   void end_session(const status& why);
   bool in_session(session_id session) const { return coordinator_ && session == terms_.session; }
-  void take_orders(run_orders orders);
+  void build(run_orders orders);
+  void take_orders(std::uint64_t first, run_orders orders);
   bool cancel(closure_id id, const status& why);
   void cancel_ahead(const cancel_orders& orders);
   void take_cancellations(const cancel_orders& orders);

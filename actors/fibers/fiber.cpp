@@ -281,11 +281,14 @@ fiber_host::turn::~turn() noexcept(false) {
     std::size_t& depth;
     ~ending() { --depth; }
   } last{host_.depth_};
-  if (host_.depth_ == 1 && running_fiber() == nullptr) {
-    do {
-      host_.drain();
-      if (host_.turn_end_) host_.turn_end_();
-    } while (!host_.ready_.empty());
+  if (host_.depth_ != 1 || running_fiber() != nullptr) return;
+  host_.drain();
+  if (host_.turn_end_) host_.turn_end_();
+  // What was done at the end has woken some: that is another turn.
+  while (!host_.ready_.empty()) {
+    if (host_.turn_begin_) host_.turn_begin_();
+    host_.drain();
+    if (host_.turn_end_) host_.turn_end_();
   }
 }
 

@@ -134,17 +134,15 @@ const void* code_at(F function) {
   return code;
 }
 
-/// Where F's own code begins; null for a class whose call operator these arguments don't choose by their types alone.
-template <class... Args, class F>
+/// Where F's own code begins; null for a class with several call operators, or a template of them.
+template <class F>
 const void* code_of(std::type_identity<F>) {
-  if constexpr (requires { &F::operator(); })
+  if constexpr (requires { code_at(&F::operator()); })
     return code_at(&F::operator());
-  else if constexpr (requires { &F::template operator()<resolved<Args>...>; })
-    return code_at(&F::template operator()<resolved<Args>...>);
   else
     return nullptr;
 }
-template <class... Args, auto Function>
+template <auto Function>
 const void* code_of(std::type_identity<function_constant<Function>>) {
   if constexpr (std::is_pointer_v<decltype(Function)> || std::is_member_function_pointer_v<decltype(Function)>)
     return code_at(Function);
@@ -194,7 +192,7 @@ struct registration {
     constexpr std::array<std::string_view, sizeof...(Args)> arguments{type_name<Args>...};
     return function_registry::instance().add(&invoke_function<F, Args...>,
                                              describe_function(callable_name<F>, arguments), name,
-                                             code_of<Args...>(std::type_identity<F>{}));
+                                             code_of(std::type_identity<F>{}));
   }
   static const function_entry& entry() {
     static const auto& result = add();

@@ -97,24 +97,24 @@ CAF_END_TYPE_ID_BLOCK(troupe_atoms)
 namespace troupe {
 
 /// Takes outcomes of closures from workers.
-using outcome_sink =
-    caf::typed_actor<caf::reacts_to<outcome_atom, session_id, wire<run_outcomes>>,
-                     // From the same process: this closure of the session waits for that one; or, null, for none any
-                     // more.
-                     caf::reacts_to<await_atom, session_id, closure_id, std::shared_ptr<const closure>>>;
+using outcome_sink = caf::typed_actor<
+    // With the serial of the last recall of which the worker has heard.
+    caf::reacts_to<outcome_atom, session_id, std::uint64_t, wire<run_outcomes>>,
+    // From the same process: this closure of the session waits for that one; or, null, for none any more.
+    caf::reacts_to<await_atom, session_id, closure_id, std::shared_ptr<const closure>>>;
 
 /// Hears while its worker is in a closure; see worker_desk.hpp.
-using worker_desk_actor = caf::typed_actor<
-    // Of this session's orders up to this number, those that have not begun go to others; each number is greater than
-    // the last one.
-    caf::replies_to<recall_atom, session_id, std::uint64_t>::with<wire<recalled_orders>>>;
+using worker_desk_actor =
+    caf::typed_actor<caf::replies_to<recall_atom, session_id, wire<order_recall>>::with<wire<recalled_orders>>>;
 
 /// Runs closures; see worker.hpp.
 using worker_actor = caf::typed_actor<
     // A coordinator admits the worker: an older session ends, its closures are cancelled.
     caf::replies_to<admit_atom, outcome_sink, wire<session_terms>>::with<worker_desk_actor>,
     // This session, or any (0), is over.
-    caf::reacts_to<dismiss_atom, session_id>, caf::reacts_to<run_atom, session_id, wire<run_orders>>,
+    caf::reacts_to<dismiss_atom, session_id>,
+    // The numbers of the first and the last of these orders, which are all between them; 0: they build resources.
+    caf::reacts_to<run_atom, session_id, std::uint64_t, std::uint64_t, wire<run_orders>>,
     caf::reacts_to<cancel_atom, session_id, wire<cancel_orders>>, caf::reacts_to<view_atom, wire<cluster_view>>,
     // What this closure does; 0: what its closures do, those first that wait for the longest, and not all of many.
     caf::replies_to<activity_atom, session_id, closure_id>::with<wire<std::vector<closure_activity>>>>;
@@ -216,8 +216,9 @@ using coordinator_actor = detail::extend<
     caf::reacts_to<up_atom, member_actor, worker_actor, wire<member_identity>>,
     caf::reacts_to<up_atom, parameter_server_actor, wire<member_identity>>,
     caf::reacts_to<down_atom, wire<member_record>>,
-    // Answers when all that was scheduled before has ended; or with the first error, once everything else is cancelled.
-    caf::replies_to<drained_atom>::with<caf::ok_atom>,
+    // Answers with true when all that was scheduled before has ended; with false after so many nanoseconds; or with the
+    // first error, once everything else is cancelled.
+    caf::replies_to<drained_atom, std::int64_t>::with<bool>,
     // The same at once: is everything finished?
     caf::replies_to<idle_atom>::with<bool>,
     // All errors of the last generation that was cancelled.

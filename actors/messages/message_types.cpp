@@ -32,6 +32,7 @@ void add_troupe_types(caf::actor_system_config& config) {
   add_type<wire<run_orders>>(config, "troupe.run_orders");
   add_type<wire<cancel_orders>>(config, "troupe.cancel_orders");
   add_type<wire<run_outcomes>>(config, "troupe.run_outcomes");
+  add_type<wire<order_recall>>(config, "troupe.order_recall");
   add_type<wire<recalled_orders>>(config, "troupe.recalled_orders");
   add_type<wire<std::vector<closure_activity>>>(config, "troupe.closure_activities");
   add_type<wire<session_terms>>(config, "troupe.session_terms");

@@ -37,7 +37,7 @@ struct dependency {
 struct closure_order {
   closure_id id = 0;
   resource_id builds = 0;
-  /// Counts the orders of a session that other workers may run as well; 0: this one stays.
+  /// Counts the closures that a worker is sent in a session, from 1; 0: it builds a resource.
   std::uint64_t number = 0;
   function_id function;
   value arguments;
@@ -81,17 +81,25 @@ struct run_outcomes {
   bool by_desk = false;
   /// Closures of this worker that wait for other closures now: they take no place on it meanwhile.
   std::uint32_t waiting = 0;
-  /// The last recall of which the worker has heard.
-  std::uint64_t recall = 0;
 };
 
-/// What a worker gives back of the orders up to a number: it will never begin them.
+/// Orders that a coordinator wants back, unless the worker has begun them.
+struct order_recall {
+  /// Counts the recalls of a session, from 1.
+  std::uint64_t serial = 0;
+  /// Of the orders, ascending.
+  std::vector<std::uint64_t> numbers;
+  /// Nobody will run them: they were cancelled.
+  bool cancelled = false;
+};
+
+/// What becomes of them. What is in neither list has begun, or ended.
 struct recalled_orders {
-  /// All that come after this one, if it is busy; otherwise it keeps them.
-  std::uint64_t taken = 0;
-  /// And of those up to it these.
-  std::vector<closure_id> closures;
-  /// Its thread is in a closure. It says so when it hears again (`run_outcomes::recall`).
+  /// The worker will never begin these, ascending.
+  std::vector<std::uint64_t> given;
+  /// These are under way to it, and come.
+  std::vector<std::uint64_t> kept;
+  /// Its thread is in a closure. With each message it says of which recall it has heard.
   bool busy = false;
 };
 
@@ -104,6 +112,9 @@ struct closure_activity {
   std::string awaited;
   std::int64_t time_ns = 0;
 };
+
+/// Of more closures a worker does not tell.
+inline constexpr std::size_t closure_activities_max = 64;
 
 /// What a coordinator tells a worker at its admission.
 struct session_terms {

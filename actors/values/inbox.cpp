@@ -19,7 +19,7 @@ std::uint64_t bulk_bytes_of(const std::shared_ptr<wire_arrival>& arrival) {
 }
 
 bool is_there(const std::shared_ptr<wire_arrival>& arrival) {
-  return !arrival || (arrival->tickets.empty() && !arrival->under_way.load(std::memory_order_acquire));
+  return !arrival || !arrival->waits.load(std::memory_order_acquire);
 }
 
 }  // namespace

@@ -171,6 +171,7 @@ caf::error untyped_wire::load(caf::deserializer& source) {
     arrival_->problem = status_of(std::current_exception());
   }
   if (!arrival_->problem.ok()) arrival_->tickets.clear();
+  arrival_->waits.store(!arrival_->tickets.empty(), std::memory_order_relaxed);
   return {};
 }
 
@@ -181,6 +182,7 @@ void fetch_attachments(std::shared_ptr<wire_arrival> arrival, duration limit, st
   if (!transport) {
     arrival->problem = {status_code::failed_precondition,
                         "bulk data was announced to a process without a bulk transport"};
+    arrival->waits.store(false, std::memory_order_release);
     return done();
   }
   struct progress {
@@ -192,7 +194,6 @@ void fetch_attachments(std::shared_ptr<wire_arrival> arrival, duration limit, st
   auto state = std::make_shared<progress>();
   state->open = tickets.size();
   state->done = std::move(done);
-  arrival->under_way.store(true, std::memory_order_relaxed);
   for (const auto& [index, ticket] : tickets) {
     auto& destination = arrival->content.attachments[index];
     transport->fetch(ticket, {destination.mutable_data(), destination.size_bytes()}, limit,
@@ -202,7 +203,7 @@ void fetch_attachments(std::shared_ptr<wire_arrival> arrival, duration limit, st
                        if (--state->open != 0) return;
                        lock.unlock();
                        arrival->problem = state->first_problem;
-                       arrival->under_way.store(false, std::memory_order_release);
+                       arrival->waits.store(false, std::memory_order_release);
                        state->done();
                      });
   }

@@ -62,10 +62,10 @@ bool is_encoded_between(const caf::node_id& from, const caf::node_id& to);
 /// What arrived from another process, before it is decoded.
 struct wire_arrival {
   encoded content;
-  /// One for each attachment that must be fetched into `content.attachments[first]`.
+  /// One for each attachment that must be fetched into `content.attachments[first]`; until the fetches begin.
   std::vector<std::pair<std::size_t, bulk_ticket>> tickets;
-  /// From the start of the fetches to the end of the last one, which comes on any thread.
-  std::atomic<bool> under_way{false};
+  /// ANNOUNCED or UNDER WAY: until the end of the last fetch, which comes on any thread, and which any thread may ask.
+  std::atomic<bool> waits{false};
   /// Why it is BROKEN.
   status problem;
 };
@@ -86,7 +86,7 @@ class untyped_wire {
  public:
   /// ANNOUNCED or UNDER WAY.
   bool waits_for_bulk() const {
-    return arrival_ && (!arrival_->tickets.empty() || arrival_->under_way.load(std::memory_order_acquire));
+    return arrival_ && arrival_->waits.load(std::memory_order_acquire);
   }
 
   const std::shared_ptr<wire_arrival>& arrival() const { return arrival_; }

@@ -84,8 +84,9 @@ std::shared_ptr<per_worker_resource> simulation::create_resource(detail::packed_
 
 bool simulation::error_pending() const { return implementation_->running_chief().queue->error_pending; }
 
-eventual<caf::ok_atom> simulation::join() {
-  return ask<caf::ok_atom>(coordinator(), std::chrono::hours{24}, drained_atom_v);
+eventual<bool> simulation::join() {
+  constexpr duration limit = std::chrono::hours{24};
+  return ask<bool>(coordinator(), limit, drained_atom_v, std::int64_t{limit.count()});
 }
 
 eventual<bool> simulation::done() { return ask<bool>(coordinator(), std::chrono::hours{24}, idle_atom_v); }

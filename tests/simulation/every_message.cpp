@@ -46,7 +46,7 @@ struct script {
   variable<std::int64_t> counter;
   std::vector<remote_value<int>> values;
   std::vector<std::shared_ptr<operation_group>> operations;
-  std::optional<eventual<caf::ok_atom>> join;
+  std::optional<eventual<bool>> join;
 };
 
 constexpr std::uint64_t seed = 11;

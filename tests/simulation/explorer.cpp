@@ -63,7 +63,7 @@ struct course : cluster_course {
   std::vector<tensor_variable> weights;
   std::optional<per_worker_values<worker_cell<int>>> own;
   std::vector<remote_value<int>> values;
-  std::vector<eventual<caf::ok_atom>> joins;
+  std::vector<eventual<bool>> joins;
   std::vector<std::shared_ptr<operation_group>> operations;
   int last_number = 0;
 };

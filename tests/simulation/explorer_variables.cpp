@@ -50,7 +50,7 @@ class course : public chief_programs {
   std::size_t actors_on(int server) { return cluster.system(server_task(server)).registry().running(); }
 
   std::vector<use> uses_;
-  std::vector<eventual<caf::ok_atom>> joins_;
+  std::vector<eventual<bool>> joins_;
   std::vector<std::shared_ptr<operation_group>> operations_;
   std::vector<std::size_t> actors_before_;
   int last_number_ = 0;

@@ -194,7 +194,8 @@ BOOST_AUTO_TEST_CASE(a_program_in_a_fiber_waits_for_everything_in_virtual_time) 
     note("fetched");
     cluster.schedule([] { sleep_for(10min); });
     ask(
-        cluster.system({"chief", 0}), cluster.coordinator(), 1h, "joining", [](caf::ok_atom) {}, drained_atom_v);
+        cluster.system({"chief", 0}), cluster.coordinator(), 1h, "joining", [](bool) {}, drained_atom_v,
+        std::int64_t{duration{1h}.count()});
     note("joined");
   });
   cluster.advance(2h);

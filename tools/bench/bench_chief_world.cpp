@@ -35,7 +35,9 @@ worker_actor::behavior_type counting_worker(worker_actor::pointer, byte_count by
             return worker_desk_actor{};
           },
           [bytes](dismiss_atom, session_id) { *bytes += sizeof(session_id); },
-          [bytes](run_atom, session_id, wire<run_orders>& message) { count_content(bytes, message); },
+          [bytes](run_atom, session_id, std::uint64_t, std::uint64_t, wire<run_orders>& message) {
+            count_content(bytes, message);
+          },
           [bytes](cancel_atom, session_id, wire<cancel_orders>& message) { count_content(bytes, message); },
           [bytes](view_atom, wire<cluster_view>& news) { count_content(bytes, news); },
           [](activity_atom, session_id, closure_id) { return wire<std::vector<closure_activity>>{}; }};

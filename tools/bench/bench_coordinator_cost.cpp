@@ -26,11 +26,12 @@ worker_actor::behavior_type stand_in(worker_actor::stateful_pointer<stand_in_sta
         return worker_desk_actor{};
       },
       [](dismiss_atom, session_id) {},
-      [self](run_atom, session_id session, wire<run_orders>& message) {
+      [self](run_atom, session_id session, std::uint64_t, std::uint64_t, wire<run_orders>& message) {
         run_outcomes outcomes;
         outcomes.outcomes.reserve(message->orders.size());
         for (const auto& order : message->orders) outcomes.outcomes.push_back({.id = order.id});
-        self->send(self->state.coordinator, outcome_atom_v, session, wire<run_outcomes>{std::move(outcomes)});
+        self->send(self->state.coordinator, outcome_atom_v, session, std::uint64_t{0},
+                   wire<run_outcomes>{std::move(outcomes)});
       },
       [](cancel_atom, session_id, wire<cancel_orders>&) {},
       [](view_atom, wire<cluster_view>&) {},

@@ -36,13 +36,16 @@ worker_actor::behavior_type keeping_worker(worker_actor::stateful_pointer<keepin
         return worker_desk_actor{};
       },
       [](dismiss_atom, session_id) {},
-      [self](run_atom, session_id, wire<run_orders>& message) { self->state.orders.push_back(message); },
+      [self](run_atom, session_id, std::uint64_t, std::uint64_t, wire<run_orders>& message) {
+        self->state.orders.push_back(message);
+      },
       [self](cancel_atom, session_id session, wire<cancel_orders>& message) {
         run_outcomes ended;
         ended.outcomes.reserve(message->closures.size());
         for (const auto id : message->closures)
           ended.outcomes.push_back({.id = id, .ended = {status_code::cancelled, "as it was told"}, .result = {}});
-        self->send(self->state.coordinator, outcome_atom_v, session, wire<run_outcomes>{std::move(ended)});
+        self->send(self->state.coordinator, outcome_atom_v, session, std::uint64_t{0},
+                   wire<run_outcomes>{std::move(ended)});
       },
       [](view_atom, wire<cluster_view>&) {},
       [](activity_atom, session_id, closure_id) { return wire<std::vector<closure_activity>>{}; },
@@ -143,7 +146,7 @@ double stalling_world::join_after_error() {
   auto& self = *implementation_;
   self.world.scheduler().clock().advance_time(short_limit);
   self.run_ms();
-  caf::anon_send(self.coordinator, drained_atom_v);
+  caf::anon_send(self.coordinator, drained_atom_v, std::int64_t{duration{long_limit}.count()});
   const auto took = self.run_ms();
   self.require_ended(true);
   return took;

@@ -29,9 +29,7 @@ void worker_roster::admit(worker_entry& worker, time_point now) {
   worker.service_ns = 0;
   worker.window = options_.slots;
   worker.busy_since = now;
-  worker.last_number = worker.recall = worker.held_since_before = worker.found_busy = worker.heard = 0;
-  worker.recall_from = {};
-  worker.recall_pause = {};
+  worker.last_number = worker.held_since_before = worker.recalls = worker.found_busy = worker.heard = 0;
   ++admitted_;
   offer(worker);
 }
@@ -44,35 +42,50 @@ void worker_roster::dismiss(worker_entry& worker) {
   worker.door = nullptr;
   set_in_flight(worker, 0);
   worker.outgoing.clear();
+  worker.outgoing_builds.clear();
   worker.expired.clear();
 }
 
 worker_entry* worker_roster::next(std::size_t queued, std::uint32_t& share) {
+  while (!idle_.empty()) {
+    auto& worker = at(idle_.front());
+    idle_.pop_front();
+    worker.in_idle = false;
+    if (worker.busy() != 0 || credit(worker) == 0) continue;
+    // It stands in the other line, too, and stays there.
+    const auto level = (queued + free_.in_flight) / std::max<std::size_t>(free_.workers.size(), 1);
+    share = share_of(level, worker, std::min<std::size_t>(options_.slots, queued));
+    return &worker;
+  }
   while (!free_.workers.empty()) {
     auto& worker = leave(free_, &worker_entry::in_free);
     if (credit(worker) == 0 || worker.busy() >= options_.slots) continue;
-    share = fair_share(free_, worker, queued, options_.slots - worker.busy());
+    share = share_of(level_with(worker, free_, queued), worker,
+                     std::min<std::size_t>(options_.slots - worker.busy(), queued));
     return &worker;
   }
   while (!prefetch_.workers.empty()) {
     auto& worker = leave(prefetch_, &worker_entry::in_prefetch);
     if (credit(worker) == 0) continue;
-    share = fair_share(prefetch_, worker, queued, credit(worker));
+    share = share_of(level_with(worker, prefetch_, queued), worker, std::min<std::size_t>(credit(worker), queued));
     return &worker;
   }
   return nullptr;
 }
 
-std::uint32_t worker_roster::fair_share(const line& others, const worker_entry& worker, std::size_t queued,
-                                        std::uint32_t most) {
-  // Rounded down: a remainder goes round one by one, instead of leaving nothing for the last ones.
-  const auto level = (queued + others.in_flight + worker.in_flight) / (others.workers.size() + 1);
+/// Rounded down: a remainder goes round one by one, instead of leaving nothing for the last ones.
+std::size_t worker_roster::level_with(const worker_entry& worker, const line& others, std::size_t queued) {
+  return (queued + others.in_flight + worker.in_flight) / (others.workers.size() + 1);
+}
+
+std::uint32_t worker_roster::share_of(std::size_t level, const worker_entry& worker, std::size_t most) {
   const auto missing = level > worker.in_flight ? level - worker.in_flight : 0;
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(missing, 1, std::min<std::size_t>(most, queued)));
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(missing, 1, most));
 }
 
 void worker_roster::offer(worker_entry& worker) {
   if (credit(worker) == 0) return;
+  if (worker.busy() == 0 && !std::exchange(worker.in_idle, true)) idle_.push_back(worker.index);
   if (worker.busy() < options_.slots)
     enter(free_, worker, worker.in_free);
   else
@@ -104,9 +117,14 @@ void worker_roster::sent(worker_entry& worker, time_point now) {
   set_in_flight(worker, worker.in_flight + 1);
 }
 
-void worker_roster::heard(worker_entry& worker, std::uint32_t waiting, std::uint64_t recall) {
+void worker_roster::waits(worker_entry& worker, std::uint32_t waiting) {
   worker.waiting = waiting;
-  worker.heard = std::max(worker.heard, recall);
+  offer(worker);
+}
+
+void worker_roster::heard(worker_entry& worker, std::uint64_t recall) {
+  if (recall <= worker.heard) return;
+  worker.heard = recall;
   offer(worker);
 }
 

@@ -1,9 +1,9 @@
 // The workers as the coordinator sees them: who is admitted, what each holds, who gets the next closures.
 //
-// Choosing costs O(1) (C-5): two queues of workers with credit, those with a free slot first, then those that only take
-// closures in advance. A worker stands in each queue at most once; one that has lost its credit meanwhile is skipped.
-// A share brings a worker to the level that all in its queue would have if they held the same, but is at least one: a
-// few closures are spread over all workers.
+// Choosing costs O(1) (C-5): queues of workers with credit, those that idle first, then those with a free slot, then
+// those that only take closures in advance. A worker stands in each queue at most once; one that does not belong there
+// any more is skipped. A share brings a worker to the level that all with a free slot (or all that take in advance)
+// would have if they held the same, but is at least one: a few closures are spread over all workers.
 //
 // A worker's window adapts: it takes in advance what it ends within the prefetch horizon. Short closures get deep
 // windows that hide the link's latency; long ones get none, so that they don't wait behind a busy worker while another
@@ -46,16 +46,15 @@ struct worker_entry {
   std::deque<std::shared_ptr<closure>> tagged;
   /// Some of them may run on others, too, though not on those that were present.
   bool redirected = false;
+  /// Closures, and what builds resources, which goes before them.
   std::vector<closure_order> outgoing;
-  /// Of its session's orders that others may run, too: the last one, the last one that was recalled, and the last one
-  /// of those that it had when it was looked at.
+  std::vector<closure_order> outgoing_builds;
+  /// Of its session's closures the last one, and the last one of those that it had when it was looked at.
   std::uint64_t last_number = 0;
-  std::uint64_t recall = 0;
   std::uint64_t held_since_before = 0;
-  /// It is not asked again before this time, for orders were under way to it.
-  time_point recall_from{};
-  duration recall_pause{};
-  /// The recalls that found it in a closure, and of which it has heard, up to these.
+  /// Of its session's recalls: how many there were, the last one that found it in a closure, and the last one of which
+  /// it has heard.
+  std::uint64_t recalls = 0;
   std::uint64_t found_busy = 0;
   std::uint64_t heard = 0;
   /// What it runs although its limit is over, and is to be told of.
@@ -64,6 +63,7 @@ struct worker_entry {
   bool touched = false;
 
   // The roster's own.
+  bool in_idle = false;
   bool in_free = false;
   bool in_prefetch = false;
 
@@ -71,8 +71,8 @@ struct worker_entry {
   std::uint32_t busy() const { return in_flight - std::min(waiting, in_flight); }
   /// It is in a closure, as far as is known, and hears nothing.
   bool is_deaf() const { return heard < found_busy; }
-  /// It could do more.
-  bool idles() const { return at == admission::admitted && in_flight <= 1 && !is_deaf(); }
+  /// It has nothing to do.
+  bool idles() const { return at == admission::admitted && busy() == 0 && !is_deaf(); }
 
   /// When it got closures, or ended some, the last time.
   time_point busy_since{};
@@ -113,8 +113,10 @@ class worker_roster {
   void offer(worker_entry& worker);
 
   void sent(worker_entry& worker, time_point now);
-  /// The worker says how many of its closures wait for others, and of which recall it has heard.
-  void heard(worker_entry& worker, std::uint32_t waiting, std::uint64_t recall);
+  /// The worker says how many of its closures wait for others.
+  void waits(worker_entry& worker, std::uint32_t waiting);
+  /// The worker has heard of this recall.
+  void heard(worker_entry& worker, std::uint64_t recall);
   /// It gave so many closures back. What else this recall found:
   enum class finding : std::uint8_t {
     in_a_closure,  // it gets no more until it says that it hears again
@@ -134,13 +136,15 @@ class worker_roster {
 
   static void enter(line& to, worker_entry& worker, bool& is_in);
   worker_entry& leave(line& from, bool worker_entry::*is_in);
-  static std::uint32_t fair_share(const line& others, const worker_entry& worker, std::size_t queued,
-                                  std::uint32_t most);
+  static std::size_t level_with(const worker_entry& worker, const line& others, std::size_t queued);
+  static std::uint32_t share_of(std::size_t level, const worker_entry& worker, std::size_t most);
   void set_in_flight(worker_entry& worker, std::uint32_t count);
   std::uint32_t window_of(double service_ns) const;
 
   window_options options_;
   std::vector<std::unique_ptr<worker_entry>> entries_;
+  /// Of those in `free_`, which may be there no more; it counts nothing.
+  std::deque<int> idle_;
   line free_;
   line prefetch_;
   std::size_t admitted_ = 0;

@@ -12,20 +12,23 @@ void worker_trays::begin(session_id session, outcome_sink coordinator) {
   const std::scoped_lock lock{mutex_};
   session_ = session;
   coordinator_ = std::move(coordinator);
-  taken_ = 0;
+  last_announced_ = 0;
   recall_ = 0;
 }
 
 void worker_trays::end() {
   // What orders and outcomes carry ends outside of the lock.
   std::deque<closure_order> orders;
+  std::deque<announced> under_way;
   std::vector<closure_outcome> outcomes;
   outcome_sink coordinator;
   const std::scoped_lock lock{mutex_};
   session_ = 0;
   coordinator.swap(coordinator_);
   orders.swap(orders_);
+  under_way.swap(under_way_);
   outcomes.swap(outcomes_);
+  given_.clear();
 }
 
 void worker_trays::begin_turn() {
@@ -33,12 +36,33 @@ void worker_trays::begin_turn() {
   busy_ = true;
 }
 
-void worker_trays::put(std::vector<closure_order> orders) {
+bool worker_trays::announce(std::uint64_t first, std::uint64_t last, std::shared_ptr<const wire_arrival> arrival) {
   const std::scoped_lock lock{mutex_};
-  for (auto& order : orders) {
-    taken_ = std::max(taken_, order.number);
-    if (!is_given_back(order)) orders_.push_back(std::move(order));
-  }
+  last_announced_ = std::max(last_announced_, last);
+  if (forget_if_all_given(first, last)) return false;
+  under_way_.push_back({first, last, std::move(arrival)});
+  return true;
+}
+
+void worker_trays::put(std::uint64_t first, std::vector<closure_order> orders) {
+  const std::scoped_lock lock{mutex_};
+  std::erase_if(under_way_, [first](const auto& each) { return each.first == first; });
+  for (auto& order : orders)
+    if (given_.erase(order.number) == 0) orders_.push_back(std::move(order));
+}
+
+bool worker_trays::lose(std::uint64_t first, std::uint64_t last) {
+  const std::scoped_lock lock{mutex_};
+  std::erase_if(under_way_, [first](const auto& each) { return each.first == first; });
+  return forget_if_all_given(first, last);
+}
+
+bool worker_trays::forget_if_all_given(std::uint64_t first, std::uint64_t last) {
+  const auto begin = given_.lower_bound(first);
+  const auto end = given_.upper_bound(last);
+  if (static_cast<std::uint64_t>(std::distance(begin, end)) != last - first + 1) return false;
+  given_.erase(begin, end);
+  return true;
 }
 
 std::optional<closure_order> worker_trays::take(std::vector<closure_outcome>& ended) {
@@ -90,18 +114,33 @@ void worker_trays::add(std::vector<closure_outcome>& ended) {
 
 // --- the desk's -----------------------------------------------------------------------------------------------------
 
-std::optional<recalled_orders> worker_trays::give_back(session_id session, std::uint64_t recall) {
+std::optional<recalled_orders> worker_trays::give_back(session_id session, const order_recall& recall) {
   std::deque<closure_order> given;
   const std::scoped_lock lock{mutex_};
   if (session != session_) return {};
-  // What is under way to a worker that hears begins once it is here: its data is not moved twice.
-  recall_ = std::max(recall_, busy_ ? recall : std::min(recall, taken_));
-  recalled_orders told{.taken = taken_, .closures = {}, .busy = busy_};
+  recall_ = std::max(recall_, recall.serial);
+  recalled_orders told{.given = {}, .kept = {}, .busy = busy_};
   for (auto& order : std::exchange(orders_, {})) {
-    if (is_given_back(order)) told.closures.push_back(order.id);
-    (is_given_back(order) ? given : orders_).push_back(std::move(order));
+    const auto is_wanted = std::binary_search(recall.numbers.begin(), recall.numbers.end(), order.number);
+    if (is_wanted) told.given.push_back(order.number);
+    (is_wanted ? given : orders_).push_back(std::move(order));
+  }
+  for (const auto number : recall.numbers) {
+    const auto* const message = under_way(number);
+    if (number <= last_announced_ && message == nullptr) continue;
+    const auto is_coming = message != nullptr && message->arrival && message->arrival->waits.load();
+    const auto is_given = busy_ && (!is_coming || recall.cancelled);
+    if (is_given) given_.insert(number);
+    (is_given ? told.given : told.kept).push_back(number);
   }
   return told;
+}
+
+/// Nullptr: no message that was announced, and not put here, has this order.
+const worker_trays::announced* worker_trays::under_way(std::uint64_t number) const {
+  const auto found = std::find_if(under_way_.begin(), under_way_.end(),
+                                  [number](const auto& each) { return each.first <= number && number <= each.last; });
+  return found == under_way_.end() ? nullptr : &*found;
 }
 
 worker_trays::unsent_outcomes worker_trays::take_outcomes_of_busy() {

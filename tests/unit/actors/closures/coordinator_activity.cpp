@@ -49,6 +49,20 @@ BOOST_FIXTURE_TEST_CASE(alike_closures_are_told_together_with_the_longest_time, 
   BOOST_TEST(answer.ends_with("on /job:worker/task:0 waits for a read of variable \"v\" (30 ms)"), answer);
 }
 
+BOOST_FIXTURE_TEST_CASE(what_a_worker_does_not_name_is_under_way_to_it_or_from_it, asked_office) {
+  up();
+  const auto first = schedule();
+  const auto second = schedule();
+  heard().activities.push_back({.id = heard().orders[0].second, .begun = true, .awaited = {}});
+  BOOST_TEST(says(ask(), "on /job:worker/task:0 computes; "), answers.back());
+  BOOST_TEST(says(answers.back(), "is on its way to /job:worker/task:0, or its result is on its way back"));
+  heard().activities.clear();
+  BOOST_TEST(says(ask(second), "is on its way to /job:worker/task:0"), answers.back());
+  // Of many it does not name all.
+  heard().activities.assign(closure_activities_max, {.id = heard().orders[0].second, .begun = true, .awaited = {}});
+  BOOST_TEST(!says(ask(), "is on its way"), answers.back());
+}
+
 BOOST_FIXTURE_TEST_CASE(a_worker_that_does_not_answer_in_time_is_part_of_the_answer, asked_office) {
   up();
   schedule();

@@ -145,6 +145,52 @@ BOOST_AUTO_TEST_CASE(closures_that_another_binary_passes_on_are_spread) {
   BOOST_TEST(here.join().given);
 }
 
+BOOST_AUTO_TEST_CASE(what_another_binary_passes_on_goes_to_a_worker_that_hears) {
+  office here{office_of(4, 8)};
+  here.up(1);
+  here.up(2);
+  here.schedule();
+  here.schedule();
+  // The fourth one idles: the first two are asked, and one of them is found in a closure.
+  here.up(3);
+  here.heard(1).gives.busy = true;
+  here.advance(10ms);
+  BOOST_REQUIRE(here.heard(1).recalls.size() == 1u);
+  here.schedule({.worker = 3});
+  here.schedule({.worker = 3});
+  here.up(0, true);
+  here.schedule();
+  BOOST_TEST(here.heard(1).orders.size() == 1u);
+  BOOST_TEST(here.heard(2).orders.size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_that_idles_is_asked_to_run_nothing_that_only_others_can) {
+  office here{office_of(2, 8)};
+  here.up(1);
+  for (int i = 0; i < 8; ++i) here.schedule();
+  here.up(0, true);
+  here.advance(1s);
+  BOOST_TEST(here.heard(1).recalls.empty());
+}
+
+// --- what has ended in a queue ---
+
+BOOST_AUTO_TEST_CASE(closures_that_have_passed_their_limits_do_not_wait_for_an_absent_worker) {
+  auto options = office_of(3, 1);
+  options.turn_closures_max = 2;  // fewer than that may stay
+  office here{options};
+  here.up(0, true);
+  std::vector<std::weak_ptr<closure>> all;
+  for (int i = 0; i < 10; ++i)
+    for (const auto worker : {1, -1}) all.push_back(here.schedule({.limit = 1s, .worker = worker}));
+  const auto last = here.schedule({.worker = 1});
+  here.advance(2s);
+  BOOST_TEST(std::count_if(all.begin(), all.end(), [](const auto& each) { return !each.expired(); }) < 2);
+  here.up(1);
+  BOOST_TEST(here.heard(1).orders.size() == 1u);
+  BOOST_TEST(!last->ended());
+}
+
 // --- strangers ---
 
 BOOST_AUTO_TEST_CASE(workers_that_no_specification_names_are_not_taken_in) {
@@ -184,7 +230,7 @@ BOOST_AUTO_TEST_CASE(an_outcome_counts_only_if_it_comes_from_the_worker_of_its_s
   const auto scheduled = here.schedule({.worker = 0});
   run_outcomes forged{.outcomes = {{.id = here.heard(0).orders.at(0).second, .ended = {}, .result = {}}}};
   here.send(here.session(0), forged, 1);
-  caf::anon_send(here.handle, outcome_atom_v, here.session(0), from_elsewhere(forged));
+  caf::anon_send(here.handle, outcome_atom_v, here.session(0), std::uint64_t{0}, from_elsewhere(forged));
   here.run();
   BOOST_TEST(!scheduled->ended());
   here.send(here.session(0), forged, 0);

@@ -65,6 +65,48 @@ BOOST_FIXTURE_TEST_CASE(is_not_starved_by_a_thread_that_goes_on_scheduling, smal
   }
 }
 
+BOOST_FIXTURE_TEST_CASE(ends_at_its_limit_and_leaves_nothing_behind, small_office) {
+  schedule();
+  const auto& first = join(1s);
+  const auto& second = join(2s);
+  advance(1s);
+  BOOST_TEST(first.given);
+  BOOST_TEST(first.late);
+  BOOST_TEST(!second.given);
+  end(0, 0);
+  BOOST_TEST(second.given);
+  BOOST_TEST(!second.late);
+}
+
+// Who has given up hears of no error: the next one does.
+BOOST_FIXTURE_TEST_CASE(takes_no_error_with_it_when_its_limit_is_over, small_office) {
+  schedule();
+  schedule();
+  BOOST_TEST(!join(1s).given);
+  advance(1s);
+  end(0, 0, broken);
+  const auto& next = join();
+  end(0, 1, {status_code::cancelled, "as it was told"});
+  BOOST_REQUIRE(next.given);
+  BOOST_TEST((next.problem.code() == status_code::out_of_range));
+}
+
+// Neither when its limit passes while everything else is cancelled for that error.
+BOOST_FIXTURE_TEST_CASE(whose_limit_is_over_while_an_error_is_raised_leaves_it_to_the_next, small_office) {
+  schedule();
+  schedule();
+  end(0, 0, broken);
+  const auto& late = join(1s);
+  advance(1s);
+  BOOST_TEST(late.late);
+  end(0, 1, {status_code::cancelled, "as it was told"});
+  BOOST_TEST(queue->error_pending);
+  const auto& next = join();
+  BOOST_REQUIRE(next.given);
+  BOOST_TEST((next.problem.code() == status_code::out_of_range));
+  BOOST_TEST(!queue->error_pending);
+}
+
 BOOST_FIXTURE_TEST_CASE(raises_the_error_of_a_later_closure_too, small_office) {
   const auto before = schedule();
   const auto& answer = join();

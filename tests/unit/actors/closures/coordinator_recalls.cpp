@@ -12,6 +12,8 @@ BOOST_AUTO_TEST_SUITE(coordinator_recalls_suite)
 
 namespace {
 
+using numbers = std::vector<std::uint64_t>;
+
 coordinator_options office_of(int workers) { return {.workers = workers, .windows = {.slots = 8, .window_max = 8}}; }
 
 /// Two workers; the first has been sent eight closures when the second comes.
@@ -24,16 +26,17 @@ struct crowd : office {
   }
 
   closure_id order(std::size_t place) { return heard(0).orders.at(place).second; }
-  /// All that have not begun when it has begun so many.
-  void gives_back_all_but(std::size_t begun, bool busy = true) {
-    recalled_orders told{.taken = 8, .closures = {}, .busy = busy};
-    for (auto place = begun; place < 8; ++place) told.closures.push_back(order(place));
-    heard(0).gives = told;
+  /// All that have not begun when it has begun so many; closures have the numbers 1 to 8.
+  void gives_back_all_but(std::uint64_t begun, bool busy = true) {
+    heard(0).gives = {.given = numbers_from(begun + 1), .kept = {}, .busy = busy};
+  }
+  static numbers numbers_from(std::uint64_t first) {
+    numbers all;
+    for (; first <= 8; ++first) all.push_back(first);
+    return all;
   }
   /// The first one says that it is at its mailbox again.
-  void hears_again(std::uint64_t recall) {
-    send(session(0), {.outcomes = {}, .session_ended = {}, .recall = recall}, 0);
-  }
+  void hears_again(std::uint64_t recall) { send(session(0), {}, 0, recall); }
 
   std::vector<std::shared_ptr<closure>> all;
 };
@@ -45,7 +48,8 @@ BOOST_FIXTURE_TEST_SUITE(a_coordinator, crowd)
 BOOST_AUTO_TEST_CASE(gives_what_a_busy_worker_has_not_begun_to_one_that_idles_within_ten_milliseconds) {
   gives_back_all_but(1);
   advance(10ms);
-  BOOST_TEST(heard(0).recalls == std::vector<std::uint64_t>{8}, boost::test_tools::per_element());
+  BOOST_REQUIRE(heard(0).recalls.size() == 1u);
+  BOOST_TEST(heard(0).recalls.front().numbers == numbers_from(1), boost::test_tools::per_element());
   BOOST_REQUIRE(heard(1).orders.size() == 7u);
   for (std::size_t i = 0; i < 7; ++i) {
     end(1, i);
@@ -54,54 +58,70 @@ BOOST_AUTO_TEST_CASE(gives_what_a_busy_worker_has_not_begun_to_one_that_idles_wi
   BOOST_TEST(!all.front()->ended());
 }
 
-// C-3
-BOOST_AUTO_TEST_CASE(gives_away_what_was_under_way_when_it_was_recalled) {
-  heard(0).gives = recalled_orders{.taken = 5, .closures = {order(4)}, .busy = true};
+BOOST_AUTO_TEST_CASE(leaves_what_is_under_way_where_it_is_and_asks_again_ever_more_rarely) {
+  heard(0).gives = {.given = {5}, .kept = {6, 7, 8}, .busy = true};
   advance(10ms);
+  BOOST_TEST(heard(1).orders.size() == 1u);
+  end(1, 0);
+  advance(1s);
+  BOOST_TEST(heard(0).recalls.size() > 5u);
+  BOOST_TEST(heard(0).recalls.size() < 15u);
+  BOOST_TEST(heard(0).recalls.back().numbers == (numbers{6, 7, 8}), boost::test_tools::per_element());
+  // They have come.
+  gives_back_all_but(5);
+  advance(200ms);
   BOOST_TEST(heard(1).orders.size() == 4u);
-  for (std::size_t i = 0; i < 4; ++i) end(0, i);
-  for (std::size_t i = 0; i < 4; ++i) end(1, i);
-  for (const auto& each : all) BOOST_TEST(each->ended());
 }
 
-BOOST_AUTO_TEST_CASE(leaves_what_is_under_way_with_a_worker_that_hears_and_looks_again) {
-  heard(0).gives = recalled_orders{.taken = 5, .closures = {order(4)}, .busy = false};
-  advance(10ms);
-  BOOST_TEST(heard(1).orders.size() == 1u);
-  BOOST_TEST(heard(0).recalls.size() > 1u);
-  // They have come, and one of them is in a closure.
-  gives_back_all_but(6);
-  advance(10ms);
-  BOOST_TEST(heard(1).orders.size() == 3u);
-}
-
-BOOST_AUTO_TEST_CASE(asks_ever_more_rarely_while_data_is_under_way_and_as_before_when_it_has_come) {
-  heard(0).gives = recalled_orders{.taken = 5, .closures = {}, .busy = false};
-  advance(1s);
-  BOOST_TEST(heard(0).recalls.size() < 12u);
-  gives_back_all_but(7, false);
-  advance(1s);
-  BOOST_TEST(heard(1).orders.size() == 1u);
+BOOST_AUTO_TEST_CASE(asks_soon_for_what_comes_later_though_other_data_is_under_way) {
+  heard(0).gives = {.given = {}, .kept = numbers_from(1), .busy = false};
+  advance(10s);
   for (std::size_t i = 0; i < 7; ++i) end(0, i);
-  for (int i = 0; i < 16; ++i) schedule();
-  for (std::size_t i = 0; i < heard(1).orders.size(); ++i) end(1, i);
-  const auto before = heard(0).recalls.size();
-  advance(10ms);
-  BOOST_TEST(heard(0).recalls.size() > before);
+  down(1);
+  schedule();
+  up(1);
+  advance(5ms);
+  BOOST_TEST(heard(0).recalls.back().numbers.back() == 9u);
+}
+
+// However often it moves, data that moves arrives.
+BOOST_AUTO_TEST_CASE(leaves_what_has_moved_alone_for_twice_as_long_each_time) {
+  for (std::size_t i = 0; i < 7; ++i) end(0, i);
+  duration held{};
+  for (auto moves = 0, at = 0; moves < 8; ++moves, at = 1 - at) {
+    const auto other = 1 - at;
+    const auto before = heard(other).orders.size();
+    const auto came = now();
+    heard(at).gives = {.given = {heard(at).orders.size()}, .kept = {}, .busy = true};
+    while (heard(other).orders.size() == before) advance(1ms);
+    BOOST_TEST((now() - came >= held));
+    held = now() - came;
+    send(session(at), {}, at, heard(at).recalls.back().serial);
+  }
+  BOOST_TEST((held > 200ms));
+  BOOST_TEST(!all.back()->ended());
 }
 
 BOOST_AUTO_TEST_CASE(asks_nothing_of_a_worker_that_has_ended_all_in_time) {
   for (std::size_t i = 0; i < 8; ++i) end(0, i);
   for (int i = 0; i < 4; ++i) schedule();
-  advance(5ms);
+  advance(3ms);
   BOOST_TEST(heard(0).recalls.empty());
 }
 
-BOOST_AUTO_TEST_CASE(asks_once_for_the_same_closures) {
-  heard(0).gives = recalled_orders{.taken = 8, .closures = {}, .busy = false};
-  advance(1h);
+BOOST_AUTO_TEST_CASE(asks_once_for_what_has_begun) {
+  advance(1h - 1min);
   BOOST_TEST(heard(0).recalls.size() == 1u);
   BOOST_TEST(heard(1).orders.empty());
+}
+
+BOOST_AUTO_TEST_CASE(asks_nobody_while_all_compute) {
+  schedule({.worker = 1});
+  advance(1s);
+  BOOST_TEST(heard(0).recalls.empty());
+  end(1, 0);
+  advance(10ms);
+  BOOST_TEST(heard(0).recalls.size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(sends_nothing_to_a_worker_in_a_closure_until_it_says_that_it_hears) {
@@ -109,9 +129,19 @@ BOOST_AUTO_TEST_CASE(sends_nothing_to_a_worker_in_a_closure_until_it_says_that_i
   advance(10ms);
   for (int i = 0; i < 8; ++i) schedule();
   BOOST_TEST(heard(0).orders.size() == 8u);
-  hears_again(7);  // of an earlier recall
+  hears_again(0);  // of an earlier recall
   BOOST_TEST(heard(0).orders.size() == 8u);
-  hears_again(8);
+  hears_again(1);
+  BOOST_TEST(heard(0).orders.size() > 8u);
+}
+
+BOOST_AUTO_TEST_CASE(hears_that_a_worker_hears_though_its_result_is_under_way) {
+  gives_back_all_but(1);
+  advance(10ms);
+  for (int i = 0; i < 8; ++i) schedule();
+  const auto large = value::of(tensor::full(shape{1 << 16}, 1.0f));
+  send(session(0), {.outcomes = {{.id = order(0), .ended = {}, .result = large}}}, 0, 1);
+  BOOST_TEST(!all.front()->ended());
   BOOST_TEST(heard(0).orders.size() > 8u);
 }
 
@@ -128,10 +158,8 @@ BOOST_AUTO_TEST_CASE(sends_nothing_to_a_worker_whose_places_are_taken_until_one_
 BOOST_AUTO_TEST_CASE(leaves_with_its_worker_what_is_only_for_that) {
   for (std::size_t i = 0; i < 8; ++i) end(0, i);
   for (int i = 0; i < 4; ++i) schedule({.worker = 0});
-  gives_back_all_but(8);
   advance(1s);
   BOOST_TEST(heard(0).recalls.empty());
-  BOOST_TEST(heard(0).tied.size() == 4u);
 }
 
 BOOST_AUTO_TEST_CASE(takes_outcomes_from_the_desk_of_a_worker_that_is_in_a_closure) {
@@ -166,12 +194,12 @@ BOOST_AUTO_TEST_CASE(ignores_what_another_session_gives_back) {
   BOOST_TEST(heard(0).sessions.size() == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(believes_nothing_about_closures_that_the_worker_does_not_hold) {
-  recalled_orders told{.taken = 8, .closures = {order(7), order(7), 12345, ~closure_id{0}}, .busy = true};
-  heard(0).gives = told;
+BOOST_AUTO_TEST_CASE(believes_nothing_about_closures_that_it_has_not_asked_for) {
+  end(0, 0);
+  heard(0).gives = {.given = {1, 8, 8, 12345, ~std::uint64_t{0}}, .kept = {}, .busy = true};
   advance(10ms);
   BOOST_TEST(heard(1).orders.size() == 1u);
-  for (std::size_t i = 0; i < 7; ++i) end(0, i);
+  for (std::size_t i = 1; i < 7; ++i) end(0, i);
   end(1, 0);
   for (const auto& each : all) BOOST_TEST(each->ended());
 }
@@ -191,6 +219,50 @@ BOOST_AUTO_TEST_CASE(cancels_what_comes_back_while_an_error_is_raised) {
   for (std::size_t i = 2; i < 8; ++i) BOOST_TEST((all.at(i)->state() == closure::readiness::aborted));
   end(0, 1, {status_code::cancelled, "as it was told"});
   BOOST_TEST(join.given);
+}
+
+// --- what was cancelled ---
+
+BOOST_AUTO_TEST_CASE(does_not_dismiss_a_worker_for_what_it_was_cancelled_before_it_began) {
+  schedule({.worker = 1});  // nobody idles
+  cancel(all.at(4));
+  gives_back_all_but(4);
+  advance(6s);
+  BOOST_REQUIRE(heard(0).recalls.size() == 1u);
+  BOOST_TEST(heard(0).recalls.front().numbers == numbers{5}, boost::test_tools::per_element());
+  BOOST_TEST(heard(0).recalls.front().cancelled);
+  advance(1min);
+  BOOST_TEST(heard(0).dismissals.empty());
+  BOOST_TEST(heard(0).sessions.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(dismisses_a_worker_that_has_begun_what_was_cancelled) {
+  schedule({.worker = 1});
+  cancel(all.at(0));
+  advance(6s);
+  BOOST_REQUIRE(heard(0).dismissals.size() == 1u);
+  BOOST_TEST(heard(0).dismissals.front().message().find("did not end") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(dismisses_a_worker_whose_process_does_not_answer_for_what_was_cancelled) {
+  schedule({.worker = 1});
+  cancel(all.at(0));
+  heard(0).desk_answers = false;
+  advance(9s);
+  BOOST_TEST(heard(0).dismissals.empty());
+  advance(2s);
+  BOOST_TEST(heard(0).dismissals.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(waits_again_for_a_worker_that_hears_of_a_cancellation) {
+  schedule({.worker = 1});
+  cancel(all.at(0));
+  heard(0).gives = {.given = {}, .kept = {1}, .busy = false};
+  advance(6s);
+  BOOST_TEST(heard(0).dismissals.empty());
+  heard(0).gives = {};
+  advance(5s);
+  BOOST_TEST(heard(0).dismissals.size() == 1u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

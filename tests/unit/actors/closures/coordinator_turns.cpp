@@ -118,6 +118,7 @@ struct failing_generation : office_of_two {
       const auto id = told.front();
       told.erase(told.begin());
       caf::send_as(desks.at(static_cast<std::size_t>(worker)).worker, handle, outcome_atom_v, session(worker),
+                   std::uint64_t{0},
                    from_elsewhere(run_outcomes{.outcomes = {{.id = id, .ended = stopped, .result = {}}}}));
       return;
     }
@@ -276,7 +277,7 @@ BOOST_FIXTURE_TEST_CASE(results_are_heard_between_closures_that_fail_by_a_common
   BOOST_REQUIRE(ended() > 0u);
   BOOST_REQUIRE(ended() < 5u);
   // The sixth that was sent; the first ones failed.
-  caf::send_as(desks.at(1).worker, handle, outcome_atom_v, session(1),
+  caf::send_as(desks.at(1).worker, handle, outcome_atom_v, session(1), std::uint64_t{0},
                from_elsewhere(run_outcomes{.outcomes = {{.id = in_time, .ended = {}, .result = {}}}}));
   run();
   BOOST_TEST(in(closure::readiness::ready) == all.size());

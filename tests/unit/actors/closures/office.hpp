@@ -34,19 +34,18 @@ struct heard_by_worker {
   bool busy = false;
   /// What its process was told when it was asked to end.
   std::vector<status> dismissals;
-  /// Of the orders, those that nobody else may run.
-  std::vector<closure_id> tied;
-  /// What it was asked to give back, and what its desk says to that if it says something; nothing: that all have begun.
-  std::vector<std::uint64_t> recalls;
-  std::optional<recalled_orders> gives;
+  /// What it was asked to give back, and what its desk says to that: orders are known by their numbers, and what it
+  /// does not name has begun.
+  std::vector<order_recall> recalls;
+  recalled_orders gives;
   bool desk_answers = true;
 };
 
 inline worker_desk_actor::behavior_type stand_in_desk(worker_desk_actor::pointer self,
                                                       std::shared_ptr<heard_by_worker> heard) {
-  return {[self, heard](recall_atom, session_id, std::uint64_t recall) -> caf::result<wire<recalled_orders>> {
-    heard->recalls.push_back(recall);
-    if (heard->desk_answers) return wire<recalled_orders>{heard->gives.value_or(recalled_orders{.taken = recall})};
+  return {[self, heard](recall_atom, session_id, wire<order_recall>& recall) -> caf::result<wire<recalled_orders>> {
+    heard->recalls.push_back(*recall);
+    if (heard->desk_answers) return wire<recalled_orders>{heard->gives};
     return self->make_response_promise<caf::typed_response_promise<wire<recalled_orders>>>();
   }};
 }
@@ -61,13 +60,11 @@ inline worker_actor::behavior_type stand_in(worker_actor::pointer self, std::sha
             return desk;
           },
           [](dismiss_atom, session_id) {},
-          [heard](run_atom, session_id session, wire<run_orders>& message) {
+          [heard](run_atom, session_id session, std::uint64_t, std::uint64_t, wire<run_orders>& message) {
             ++heard->messages;
-            for (const auto& each : message->orders) {
+            for (const auto& each : message->orders)
               each.builds != 0 ? heard->builds.emplace_back(session, each.builds)
                                : heard->orders.emplace_back(session, each.id);
-              if (each.number == 0 && each.builds == 0) heard->tied.push_back(each.id);
-            }
           },
           [heard](cancel_atom, session_id, wire<cancel_orders>& message) {
             const auto& closures = message->closures;
@@ -97,8 +94,12 @@ inline member_actor::behavior_type stand_in_door(member_actor::pointer, std::sha
 /// Whether and how a join was answered.
 struct join_answer {
   bool given = false;
+  /// Not within its limit.
+  bool late = false;
   status problem;
 };
+
+constexpr duration never_ends = duration::max();
 
 inline int unused(int number) { return number; }
 
@@ -166,21 +167,20 @@ struct office : simulated_world {
   }
 
   /// Asks for a join, whose answer comes when it comes.
-  const join_answer& join() {
-    const auto& answer = ask_for_join();
+  const join_answer& join(duration limit = never_ends) {
+    const auto& answer = ask_for_join(limit);
     run();
     return answer;
   }
   /// The same, but the coordinator has not looked at it yet when this returns.
-  const join_answer& ask_for_join() {
+  const join_answer& ask_for_join(duration limit = never_ends) {
     auto& answer = joins_.emplace_back();
     scheduler().inline_next_enqueue();
-    spawn([this, &answer](caf::event_based_actor* self) {
-      self->request(handle, caf::infinite, drained_atom_v)
-          .then([&answer](caf::ok_atom) { answer.given = true; },
-                [&answer](caf::error& failed) {
-                  answer = {true, status_of(failed)};
-                });
+    spawn([this, &answer, limit](caf::event_based_actor* self) {
+      self->request(handle, caf::infinite, drained_atom_v, std::int64_t{limit.count()})
+          .then(
+              [&answer](bool all) { answer = {.given = true, .late = !all, .problem = {}}; },
+              [&answer](caf::error& failed) { answer = {.given = true, .late = false, .problem = status_of(failed)}; });
     });
     return answer;
   }
@@ -188,8 +188,8 @@ struct office : simulated_world {
   void outcome(session_id session, closure_id id, const tensor& result) {
     send(session, {.outcomes = {{.id = id, .ended = {}, .result = value::of(result)}}, .session_ended = {}});
   }
-  void send(session_id session, run_outcomes message, int worker = 0) {
-    caf::send_as(desks.at(static_cast<std::size_t>(worker)).worker, handle, outcome_atom_v, session,
+  void send(session_id session, run_outcomes message, int worker = 0, std::uint64_t heard_of = 0) {
+    caf::send_as(desks.at(static_cast<std::size_t>(worker)).worker, handle, outcome_atom_v, session, heard_of,
                  from_elsewhere(std::move(message)));
     run();
   }

@@ -3,10 +3,14 @@
 #include "support/simulated_world.hpp"
 
 #include <troupe/actors/closures/worker.hpp>
+#include <troupe/actors/fibers/sleep.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -39,11 +43,6 @@ int wait_for_cancellation(int number) {
   return number;
 }
 
-closure_order numbered(std::uint64_t number, closure_order order) {
-  order.number = number;
-  return order;
-}
-
 template <auto Function, class... Args>
 closure_order order(closure_id id, Args... arguments) {
   return {.id = id,
@@ -73,6 +72,7 @@ struct workplace : simulated_world {
   }
 
   void admit(session_id session) {
+    last_number = 0;
     scheduler().inline_next_enqueue();
     spawn([this, session](caf::event_based_actor* self) {
       self->request(worker_handle, caf::infinite, admit_atom_v, coordinator, wire<session_terms>{{session, 0, slots}})
@@ -80,24 +80,32 @@ struct workplace : simulated_world {
     });
     run();
   }
-  /// What the worker gives back of its orders up to this number, or why it does not.
-  std::string recall(session_id session, std::uint64_t number) {
+  /// What the worker gives back of these orders and what it keeps, or why it does not.
+  std::string recall(session_id session, order_recall wanted) {
     std::string answer = "none";
     scheduler().inline_next_enqueue();
     spawn([&](caf::event_based_actor* self) {
-      self->request(desk, caf::infinite, recall_atom_v, session, number)
+      self->request(desk, caf::infinite, recall_atom_v, session, wire<order_recall>{wanted})
           .then(
               [&](wire<recalled_orders>& told) {
-                answer = fmt::format("{}:", told->taken);
-                for (const auto id : told->closures) answer += fmt::format(" {}", id);
+                answer = fmt::format("{}", fmt::join(told->given, " ")) +
+                         (told->kept.empty() ? "" : fmt::format(", but {}", fmt::join(told->kept, " ")));
               },
               [&](const caf::error& failed) { answer = status_of(failed).message(); });
     });
-    run();
+    scheduler().run();
     return answer;
   }
+  /// Closures have the next numbers.
+  void send_orders_of(session_id session, std::vector<closure_order> orders) {
+    const auto first = orders.front().builds == 0 ? last_number + 1 : 0;
+    for (auto& each : orders)
+      if (each.builds == 0) each.number = ++last_number;
+    caf::anon_send(worker_handle, run_atom_v, session, first, first == 0 ? 0 : last_number,
+                   from_elsewhere(run_orders{.orders = std::move(orders)}));
+  }
   void run_orders_of(session_id session, std::vector<closure_order> orders) {
-    caf::anon_send(worker_handle, run_atom_v, session, from_elsewhere(run_orders{.orders = std::move(orders)}));
+    send_orders_of(session, std::move(orders));
     run();
   }
   void cancel(session_id session, std::vector<closure_id> closures, std::vector<resource_id> released = {}) {
@@ -120,8 +128,8 @@ struct workplace : simulated_world {
   std::map<session_id, std::string> ended_sessions;
   std::uint64_t heard_recall = 0;
   outcome_sink coordinator = spawn([this]() -> outcome_sink::behavior_type {
-    return {[this](outcome_atom, session_id session, wire<run_outcomes>& message) {
-              heard_recall = message->recall;
+    return {[this](outcome_atom, session_id session, std::uint64_t heard, wire<run_outcomes>& message) {
+              heard_recall = std::max(heard_recall, heard);
               if (!message->session_ended.ok()) ended_sessions[session] = message->session_ended.message();
               for (const auto& each : message->outcomes)
                 outcomes[each.id] = each.ended.ok() ? std::to_string(*each.result.get<int>()) : each.ended.message();
@@ -132,6 +140,7 @@ struct workplace : simulated_world {
   worker_desk_actor desk;
   /// Of later admissions.
   std::uint32_t slots = 8;
+  std::uint64_t last_number = 0;
 };
 
 bool says(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -230,18 +239,75 @@ BOOST_FIXTURE_TEST_CASE(orders_that_are_lost_end_the_session_and_what_comes_afte
 BOOST_FIXTURE_TEST_CASE(what_was_recalled_before_it_began_is_never_run_and_what_was_under_way_is, workplace) {
   slots = 1;
   admit(2);
-  run_orders_of(2, {numbered(1, order<wait_for_cancellation>(1, 1)), numbered(2, order<run_with>(2, 2, tensor{})),
-                    numbered(3, order<run_with>(3, 3, tensor{}))});
-  run_orders_of(2, {numbered(4, order<run_with>(4, 4, large_tensor())), numbered(5, order<run_with>(5, 5, tensor{}))});
-  BOOST_TEST(recall(2, 4) == "3: 2 3");
+  run_orders_of(2,
+                {order<wait_for_cancellation>(1, 1), order<run_with>(2, 2, tensor{}), order<run_with>(3, 3, tensor{})});
+  run_orders_of(2, {order<run_with>(4, 4, large_tensor()), order<run_with>(5, 5, tensor{})});
+  BOOST_TEST(recall(2, {.serial = 1, .numbers = {1, 2, 3, 4}}) == "2 3, but 4");
   complete(0);
-  BOOST_TEST(recall(1, 9) == "the session of this recall is over");
+  BOOST_TEST(recall(1, {.serial = 2, .numbers = {5}}) == "the session of this recall is over");
   cancel(2, {1});
   check_started({1, 4, 5});
   BOOST_TEST(outcomes.contains(4));
   BOOST_TEST(outcomes.contains(5));
   // The worker says that it has heard.
-  BOOST_TEST(heard_recall == 3u);
+  BOOST_TEST(heard_recall == 1u);
+}
+
+/// A worker whose closure recalls orders, as a desk does while a worker computes.
+struct busy_workplace : workplace {
+  busy_workplace() { during = nullptr; }
+  ~busy_workplace() { during = nullptr; }
+
+  static inline std::function<void()> during;
+  static int recall_after(int number, std::int64_t milliseconds) {
+    started.push_back(number);
+    if (milliseconds > 0) sleep_for(std::chrono::milliseconds{milliseconds});
+    during();
+    return number;
+  }
+  /// What its trays give back while it is in a closure, and before it hears of anything else.
+  void give_back_while_it_computes(std::vector<std::uint64_t> numbers, const std::string& expected) {
+    during = [this, numbers, expected] { BOOST_TEST(recall(1, {.serial = 1, .numbers = numbers}) == expected); };
+  }
+};
+
+// WT-1
+BOOST_FIXTURE_TEST_CASE(what_a_busy_worker_has_not_heard_of_is_given_back_and_not_even_fetched, busy_workplace) {
+  send_orders_of(1, {order<recall_after>(1, 1, std::int64_t{0})});
+  send_orders_of(1, {order<run_with>(2, 2, large_tensor())});
+  send_orders_of(1, {order<run_with>(3, 3, large_tensor()), order<run_with>(4, 4, large_tensor())});
+  give_back_while_it_computes({1, 2, 3}, "2 3");
+  run();
+  check_started({1});
+  BOOST_TEST(transport->fetches.size() == 2u);  // of the message in which one is wanted
+  complete(0);
+  complete(1);
+  check_started({1, 4});
+  BOOST_TEST(heard_recall == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(data_that_has_come_is_given_back_by_a_busy_worker_and_data_that_comes_is_not, busy_workplace) {
+  run_orders_of(1, {order<recall_after>(1, 1, std::int64_t{5})});
+  for (const auto id : {2, 3, 4}) run_orders_of(1, {order<run_with>(closure_id(id), id, large_tensor())});
+  transport->complete(1);
+  give_back_while_it_computes({2, 3, 4}, "3, but 2 4");
+  advance(5ms);
+  complete(0);
+  complete(2);
+  check_started({1, 2, 4});
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_given_back_may_be_lost_and_what_was_cancelled_is_given_back_at_once, busy_workplace) {
+  run_orders_of(1, {order<recall_after>(1, 1, std::int64_t{5})});
+  run_orders_of(1, {order<run_with>(2, 2, large_tensor())});
+  run_orders_of(1, {order<run_with>(3, 3, large_tensor())});
+  during = [this] { BOOST_TEST(recall(1, {.serial = 1, .numbers = {2}, .cancelled = true}) == "2"); };
+  advance(5ms);
+  transport->fail(0, {status_code::not_found, "nobody keeps it any more"});
+  run();
+  BOOST_TEST(ended_sessions.empty());
+  complete(1);
+  check_started({1, 3});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

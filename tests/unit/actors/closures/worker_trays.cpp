@@ -16,24 +16,45 @@ namespace {
 
 constexpr session_id session = 7;
 
+using numbers = std::vector<std::uint64_t>;
+
 struct desk : worker_trays {
   desk() { begin(session, {}); }
 
   std::vector<closure_outcome> ended;
 
-  /// Orders whose ids are their numbers.
+  /// A message with orders whose ids are their numbers, at once.
   void put_numbers(std::uint64_t first, std::uint64_t last) {
+    if (announce(first, last, nullptr)) put(first, orders_of(first, last));
+  }
+  static std::vector<closure_order> orders_of(std::uint64_t first, std::uint64_t last) {
     std::vector<closure_order> orders;
     for (auto number = first; number <= last; ++number) orders.push_back({.id = number, .number = number});
-    put(std::move(orders));
+    return orders;
   }
   /// Ends the worker's turn.
   std::vector<closure_outcome> rest() { return take_outcomes(ended, true).outcomes; }
   bool has_orders() const { return !orders().empty(); }
-  recalled_orders give(std::uint64_t recall) { return give_back(session, recall).value(); }
+  recalled_orders give(numbers wanted, bool cancelled = false) {
+    return give_back(session, {.serial = ++serial, .numbers = std::move(wanted), .cancelled = cancelled}).value();
+  }
+  void check_given(numbers wanted, const numbers& given, const numbers& kept, bool cancelled = false) {
+    const auto told = give(std::move(wanted), cancelled);
+    BOOST_TEST(told.given == given, boost::test_tools::per_element());
+    BOOST_TEST(told.kept == kept, boost::test_tools::per_element());
+  }
+  void check_orders(const std::vector<closure_id>& expected) const {
+    BOOST_TEST(orders() == expected, boost::test_tools::per_element());
+  }
+
+  std::uint64_t serial = 0;
 };
 
-using ids = std::vector<closure_id>;
+std::shared_ptr<wire_arrival> coming() {
+  auto arrival = std::make_shared<wire_arrival>();
+  arrival->waits = true;
+  return arrival;
+}
 
 }  // namespace
 
@@ -43,57 +64,74 @@ BOOST_FIXTURE_TEST_SUITE(the_trays, desk)
 BOOST_AUTO_TEST_CASE(give_back_what_was_not_taken_and_nothing_else) {
   put_numbers(1, 4);
   BOOST_TEST(take(ended)->id == 1u);
-  const auto told = give(3);
-  BOOST_TEST(told.taken == 4u);
-  BOOST_TEST(told.closures == (ids{2, 3}), boost::test_tools::per_element());
+  check_given({1, 2, 3}, {2, 3}, {});
   BOOST_TEST(take(ended)->id == 4u);
   BOOST_TEST(!take(ended));
-  BOOST_TEST(take_outcomes(ended, false).recall == 3u);
+  BOOST_TEST(take_outcomes(ended, false).recall == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(leave_out_what_comes_after_it_was_given_back) {
   begin_turn();
   put_numbers(1, 1);
-  BOOST_TEST(give(4).taken == 1u);
-  put_numbers(2, 5);
-  BOOST_TEST(orders() == ids{5}, boost::test_tools::per_element());
+  check_given({2, 3, 5, 6, 7}, {2, 3, 5, 6, 7}, {});
+  put_numbers(2, 3);  // none of them is wanted here
+  put_numbers(4, 6);
+  check_orders({1, 4});
+  BOOST_TEST(!announce(7, 7, coming()));
+  check_given({4}, {4}, {});
 }
 
-BOOST_AUTO_TEST_CASE(keep_what_is_under_way_to_a_worker_that_hears) {
+BOOST_AUTO_TEST_CASE(keep_what_a_worker_that_hears_has_not_heard_of) {
   put_numbers(1, 1);
-  const auto told = give(4);
-  BOOST_TEST(told.taken == 1u);
-  BOOST_TEST(told.closures == ids{1}, boost::test_tools::per_element());
+  check_given({1, 2, 3}, {1}, {2, 3});
   put_numbers(2, 4);
-  BOOST_TEST(orders() == (ids{2, 3, 4}), boost::test_tools::per_element());
+  check_orders({2, 3, 4});
 }
 
-BOOST_AUTO_TEST_CASE(keep_what_only_this_worker_may_run) {
-  put({{.id = 9}});
-  put_numbers(1, 1);
-  BOOST_TEST(give(1).closures == ids{1}, boost::test_tools::per_element());
-  put({{.id = 10}});
-  BOOST_TEST(orders() == (ids{9, 10}), boost::test_tools::per_element());
+BOOST_AUTO_TEST_CASE(keep_data_that_is_coming_and_give_back_what_has_come) {
+  begin_turn();
+  const auto late = coming();
+  BOOST_TEST(announce(1, 2, coming()));
+  BOOST_TEST(announce(3, 5, late));
+  check_given({1, 2, 3, 4}, {}, {1, 2, 3, 4});
+  late->waits = false;
+  check_given({1, 3, 4}, {3, 4}, {1});
+  put(1, orders_of(1, 2));
+  put(3, orders_of(3, 5));
+  check_orders({1, 2, 5});
+}
+
+BOOST_AUTO_TEST_CASE(give_back_what_was_cancelled_though_its_data_is_coming_unless_the_worker_hears) {
+  BOOST_TEST(announce(1, 2, coming()));
+  check_given({1}, {}, {1}, true);
+  begin_turn();
+  check_given({1}, {1}, {}, true);
+  BOOST_TEST(!lose(1, 2));  // 2 would have been wanted
+  BOOST_TEST(announce(3, 3, coming()));
+  check_given({3}, {3}, {}, true);
+  BOOST_TEST(lose(3, 3));
 }
 
 // M-2
 BOOST_AUTO_TEST_CASE(give_nothing_back_in_another_session) {
   put_numbers(1, 2);
-  BOOST_TEST(!give_back(session - 1, 2).has_value());
+  begin_turn();
+  give({3});
+  BOOST_TEST(!give_back(session - 1, {.serial = 1, .numbers = {1}}).has_value());
   BOOST_TEST(orders().size() == 2u);
   end();
-  BOOST_TEST(!give_back(session, 2).has_value());
+  BOOST_TEST(!give_back(session, {.serial = 1, .numbers = {1}}).has_value());
   BOOST_TEST(!has_orders());
   begin(session + 1, {});
-  put_numbers(1, 1);
-  BOOST_TEST(orders().size() == 1u);
+  put_numbers(1, 3);
+  BOOST_TEST(orders().size() == 3u);
 }
 
 BOOST_AUTO_TEST_CASE(forget_what_is_removed) {
   put_numbers(1, 3);
   BOOST_TEST(remove(2));
   BOOST_TEST(!remove(2));
-  BOOST_TEST(orders() == (ids{1, 3}), boost::test_tools::per_element());
+  check_orders({1, 3});
 }
 
 // WT-2
@@ -103,13 +141,13 @@ BOOST_AUTO_TEST_CASE(leave_outcomes_to_the_worker_unless_it_is_in_a_turn) {
   BOOST_TEST(ended.empty());
   BOOST_TEST(take_outcomes_of_busy().outcomes.empty());
   begin_turn();
-  BOOST_TEST(give(0).busy);
+  BOOST_TEST(give({}).busy);
   BOOST_TEST(take_outcomes_of_busy().outcomes.size() == 1u);
   ended.push_back({.id = 2});
   BOOST_TEST(!take(ended));
   ended.push_back({.id = 3});
   BOOST_TEST(rest().size() == 2u);
-  BOOST_TEST(!give(0).busy);
+  BOOST_TEST(!give({}).busy);
   BOOST_TEST(rest().empty());
 }
 
@@ -149,15 +187,14 @@ BOOST_AUTO_TEST_CASE(let_each_order_be_taken_or_given_back_once_while_others_do_
     while (const auto order = take(ended)) begun.push_back(order->id);
     over = true;
   }};
+  // As a coordinator does: it asks again for what was kept, and never for what was given.
   std::uint64_t asked = 0;
+  numbers wanted;
   while (!over) {
-    const std::uint64_t last = sent;
-    const auto told = give(last);
-    for (const auto id : told.closures) BOOST_REQUIRE(given.insert(id).second);
-    const auto recalled = told.busy ? last : std::min(last, told.taken);
-    for (auto number = std::max(told.taken, asked) + 1; number <= recalled; ++number)
-      BOOST_REQUIRE(given.insert(number).second);
-    asked = std::max(asked, recalled);
+    for (const std::uint64_t last = sent; asked < last;) wanted.push_back(++asked);
+    const auto told = give(wanted);
+    for (const auto number : told.given) BOOST_REQUIRE(given.insert(number).second);
+    wanted = told.kept;
   }
   worker.join();
   for (const auto id : begun) BOOST_REQUIRE(given.insert(id).second);

@@ -265,6 +265,26 @@ BOOST_AUTO_TEST_CASE(comes_again_when_it_resumed_fibers) {
   BOOST_TEST(order == "efe");
 }
 
+// Others may have been told that the actor hears.
+BOOST_AUTO_TEST_CASE(is_followed_by_another_begin_when_it_resumed_fibers) {
+  std::string order;
+  point here;
+  fiber_actor actor{*this};
+  actor.start(1, [&] {
+    park(here);
+    order += "f";
+  });
+  actor.act([&] {
+    actor.fibers().at_turn_begin([&] { order += "b"; });
+    actor.fibers().at_turn_end([&] {
+      order += "e";
+      here->complete();
+    });
+    const fiber_host::turn scope{actor.fibers()};
+  });
+  BOOST_TEST(order == "bebfe");
+}
+
 BOOST_AUTO_TEST_CASE(may_start_fibers) {
   std::string order;
   auto queued = 3u;

@@ -248,16 +248,14 @@ BOOST_AUTO_TEST_CASE(a_function_is_shown_with_its_file_and_line) {
   constexpr auto lambda = [](int a, int b) {
     return a - b;
   }; constexpr int line = __LINE__ - 2;
-  constexpr auto generic = [](const auto& a, auto b) { return a + b; }; constexpr int generic_line = __LINE__;
-  constexpr auto mixed = [](int a, auto b) { return a + b; };
+  constexpr auto generic = [](int a, auto b) { return a + b; };
   // clang-format on
   BOOST_TEST(shown(registered<decltype(lambda), int, int>()).ends_with(at_line(line)));
-  BOOST_TEST(shown(registered<decltype(generic), int, double>()).ends_with(at_line(generic_line)));
   BOOST_TEST(shown(registered<never_called, int>()).ends_with(at_line(never_called_line)));
   BOOST_TEST(shown(registered<&counted::add, counted, int>()).ends_with(at_line(counted::line)));
   BOOST_TEST(shown(registered<step, std::string, float>()) == "test/step" + at_line(step_line));
   // Which of its operators is called is not known before it is called.
-  BOOST_TEST(contains(shown(registered<decltype(mixed), int, int>()), "(module "));
+  BOOST_TEST(contains(shown(registered<decltype(generic), int, int>()), "(module "));
 }
 
 BOOST_AUTO_TEST_CASE(the_build_id_belongs_to_the_module_of_an_address) {

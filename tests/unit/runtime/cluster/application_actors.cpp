@@ -67,8 +67,8 @@ BOOST_FIXTURE_TEST_CASE(a_remote_value_is_an_actor_that_answers_when_it_is_ready
 BOOST_FIXTURE_TEST_CASE(the_coordinators_actor_answers_other_actors_directly, application) {
   coordinator.schedule([] {});
   auto drained = false;
-  self->request(members.coordinator(), 10s, drained_atom_v)
-      .receive([&](caf::ok_atom) { drained = true; }, [](caf::error&) {});
+  self->request(members.coordinator(), 10s, drained_atom_v, std::int64_t{duration{10s}.count()})
+      .receive([&](bool all) { drained = all; }, [](caf::error&) {});
   BOOST_TEST(drained);
 }
 
