@@ -31,6 +31,9 @@ void coordinator_options::check() const {
     throw invalid_argument_error{
         fmt::format("coordinator_options::recall_interval is {} ms and recall_limit {} ms; both must be positive",
                     in_milliseconds(recall_interval), in_milliseconds(recall_limit))};
+  if (suspected_after == 0)
+    throw invalid_argument_error{
+        "coordinator_options::suspected_after is 0, so that each closure would run alone; it must be at least 1"};
   if (turn_closures_max == 0)
     throw invalid_argument_error{
         "coordinator_options::turn_closures_max is 0, so that no closure would ever be looked at; it must be at least "
@@ -52,6 +55,7 @@ coordinator_state::~coordinator_state() {
   };
   for (const auto& level : queued_) end_all(level);
   end_all(stranded_);
+  end_all(suspects_);
   for (const auto& worker : roster_.all()) {
     end_all(worker->tagged);
     in_flight_.set_adrift(worker->index);
@@ -263,6 +267,7 @@ void coordinator_state::enqueue(const closure_ptr& ready, bool first) {
     put_into(worker.tagged);
     return touch(worker);
   }
+  if (is_suspect(*ready)) return put_into(suspects_);
   put_into(queued_[static_cast<std::size_t>(std::clamp(ready->options.priority, 0, schedule_options::priorities - 1))]);
   ++queued_count_;
 }

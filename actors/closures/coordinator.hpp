@@ -42,6 +42,9 @@
 // What is scheduled before the error is raised is part of the generation. Nothing starts before that. Closures of other
 // members (services/closure_desk.hpp) are cancelled with the others, but their own errors are their owners' alone.
 //
+// What was lost with several workers runs alone from then on (coordinator_suspects.cpp), so that the one that ends
+// workers fails, and no other.
+//
 // What a worker holds and has not begun, since its thread is in a closure, goes to another that idles
 // (coordinator_recalls.cpp).
 //
@@ -254,6 +257,13 @@ class coordinator_state {
   void send_cancel(worker_entry& worker, std::vector<closure_id> closures, std::vector<resource_id> released,
                    const status& why);
 
+  // --- closures that may be what ends workers (coordinator_suspects.cpp) ---
+  bool is_suspect(const closure& lost) const;
+  void send_suspects();
+  bool keep_apart(worker_entry& worker);
+  bool bring_suspect_forward(const worker_entry& worker);
+  worker_entry* freest_for_suspects();
+
   // --- workers ---
   void worker_up(const member_actor& door, const worker_actor& handle, member_identity who);
   void request_admission(worker_entry& worker);
@@ -291,6 +301,9 @@ class coordinator_state {
   std::size_t queued_count_ = 0;
   /// What no present worker can run.
   std::deque<closure_ptr> stranded_;
+  /// What was lost with too many workers, and the workers that run only such closures.
+  std::deque<closure_ptr> suspects_;
+  std::vector<worker_entry*> set_apart_;
   /// In all queues, about so many have ended.
   std::size_t ended_in_queues_ = 0;
   /// Taken in and not ended.

@@ -160,6 +160,7 @@ void coordinator_state::tell_waiting(inquiry& asked) {
   for (auto level = queued_.rbegin(); level != queued_.rend(); ++level)
     tell(*level, roster_.admitted() == 0 ? "waits for a worker, of which none is there" : "is in the queue");
   tell(stranded_, "waits for a worker that has its function");
+  tell(suspects_, "waits for a worker that has nothing else to do, since several were lost with it");
 }
 
 /// One more part of it is known.

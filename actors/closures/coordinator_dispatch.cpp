@@ -23,6 +23,7 @@ void coordinator_state::send_out() {
       worker.touched = false;
       fill(worker);
     }
+    send_suspects();
     pump();
   } while (!touched_.empty());
 }
@@ -57,6 +58,7 @@ void coordinator_state::clear_queues() {
     queued_count_ += level.size();
   }
   clear(stranded_);
+  clear(suspects_);
   for (const auto& worker : roster_.all()) clear(worker->tagged);
 }
 

@@ -122,6 +122,7 @@ bool coordinator_state::end_waiting() {
     queued_count_ += level.size();
   }
   end_some(stranded_);
+  end_some(suspects_);
   for (const auto& worker : roster_.all()) end_some(worker->tagged);
   pass_on_ends();
   cancelling_->ended += before - open_;

@@ -112,9 +112,10 @@ bool coordinator_state::give_back(const closure_ptr& what, const status& why) {
     enqueue(what, true);
     return true;
   }
-  auto fatal =
-      why.wrap(status_code::aborted, fmt::format("{} was lost with its worker {} times; it may be what ends them",
-                                                 to_string(what->function), what->lost_workers));
+  auto fatal = why.wrap(
+      status_code::aborted,
+      fmt::format("{} was lost with its worker {} times; it {} what ends them", to_string(what->function),
+                  what->lost_workers, is_suspect(*what) ? "ran alone at last, so that it is most likely" : "may be"));
   note_error(*what, fatal);
   end(*what, std::move(fatal));
   return false;

@@ -27,8 +27,10 @@ struct coordinator_options {
   /// Sessions count from here: a chief's incarnation, so that they differ from those of an earlier chief.
   session_id first_session = 1;
   window_options windows;
-  /// A closure that was lost with so many workers fails: it may be what ends them.
+  /// A closure that was lost with so many workers fails: it is what ends them, most likely.
   std::uint32_t lost_workers_max = 8;
+  /// One that was lost with so many runs alone from then on (coordinator_suspects.cpp).
+  std::uint32_t suspected_after = 3;
   duration admission_limit = std::chrono::seconds{5};
   duration admission_retry = std::chrono::milliseconds{500};
   /// What a worker has held for so long, and may not have begun, is asked back as soon as another one idles; it waits

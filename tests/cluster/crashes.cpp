@@ -2,6 +2,7 @@
 // with the closure's name before the launcher gives the workers up.
 #include "test_program.hpp"
 
+#include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 #include <troupe/runtime/launch/launcher.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
@@ -14,6 +15,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -40,6 +43,24 @@ int follows_null(int) {
   return *nothing;
 }
 
+int rests(int number) {
+  sleep_for(20ms);
+  return number;
+}
+
+void run_beside_others(cluster& here) {
+  cluster_coordinator coordinator{parameter_server_strategy{here}};
+  std::vector<remote_value<int>> others;
+  for (int i = 0; i < 8; ++i) others.push_back(coordinator.schedule<rests>(i));
+  const auto guilty = coordinator.schedule<gives_up>(1);
+  for (int i = 0; i < 8; ++i) others.push_back(coordinator.schedule<rests>(i));
+  for (const auto& each : others) each.fetch(60s);
+  say("all others have ended");
+  guilty.fetch(60s);
+}
+
+const chief_program crashes_beside_others{"crashes beside others", run_beside_others};
+
 constexpr auto stack_kibibytes = 1024;
 
 const chief_program crashing_program{"crashing", [](cluster& here) {
@@ -59,11 +80,11 @@ struct end_of_job {
   std::string text;
 };
 
-end_of_job run_job(const std::string& what) {
+end_of_job run_job(std::vector<std::string> arguments) {
   end_of_job end;
   launcher_options options;
   options.program = std::filesystem::read_symlink("/proc/self/exe").string();
-  options.arguments = {crashing_program.name(), what};
+  options.arguments = std::move(arguments);
   options.servers = 0;
   options.restart_delay = 1ms;
   options.output = [&](output_stream, std::string_view text) { end.text += text; };
@@ -82,11 +103,11 @@ void require_text(const end_of_job& end, const std::string& text) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_closure_that_aborts_its_workers_is_named_and_ends_the_job_with_a_code_of_its_own) {
-  const auto end = run_job("gives_up");
+  const auto end = run_job({crashing_program.name(), "gives_up"});
   BOOST_TEST(end.code == closure_ends_workers);
   require_text(end, "troupe: SIGABRT ends this process, which runs");
   require_text(end, "closures of /job:worker/task:0 run again elsewhere: ");
-  require_text(end, "was lost with its worker 8 times; it may be what ends them");
+  require_text(end, "was lost with its worker 8 times; it ran alone at last, so that it is most likely what ends them");
   const auto require_in_line = [&](const char* part, const std::string& what) {
     const auto line = end.text.substr(end.text.find(part), 400);
     BOOST_TEST((line.substr(0, line.find('\n')).find(what) != std::string::npos), line);
@@ -96,15 +117,23 @@ BOOST_AUTO_TEST_CASE(a_closure_that_aborts_its_workers_is_named_and_ends_the_job
     require_in_line(part, fmt::format("gives_up(int) at crashes.cpp:{}", gives_up_line));
 }
 
+BOOST_AUTO_TEST_CASE(closures_beside_one_that_aborts_its_workers_end_all_the_same_and_are_not_blamed) {
+  const auto end = run_job({crashes_beside_others.name()});
+  BOOST_TEST(end.code == closure_ends_workers);
+  require_text(end, "all others have ended");
+  const auto line = end.text.substr(end.text.find("the program failed: "), 200);
+  BOOST_TEST((line.find("gives_up(int) at crashes.cpp") != std::string::npos), line);
+}
+
 BOOST_AUTO_TEST_CASE(a_stack_that_overflows_is_said_with_its_size_and_the_function) {
-  const auto end = run_job("goes_deep");
+  const auto end = run_job({crashing_program.name(), "goes_deep"});
   BOOST_TEST(end.code == closure_ends_workers);
   require_text(end, "troupe: a fiber overflowed its stack of 1024 KiB; raise stack_bytes");
   require_text(end, "killed by SIGSEGV");
 }
 
 BOOST_AUTO_TEST_CASE(a_fault_elsewhere_is_not_taken_for_an_overflow) {
-  const auto end = run_job("follows_null");
+  const auto end = run_job({crashing_program.name(), "follows_null"});
   BOOST_TEST(end.code == closure_ends_workers);
   require_text(end, "troupe: SIGSEGV ends this process, which runs");
   BOOST_TEST(end.text.find("overflowed") == std::string::npos);

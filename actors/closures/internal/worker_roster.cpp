@@ -43,6 +43,8 @@ void worker_roster::dismiss(worker_entry& worker) {
   set_in_flight(worker, 0);
   worker.outgoing.clear();
   worker.outgoing_builds.clear();
+  worker.set_apart = false;
+  worker.suspect = 0;
   worker.expired.clear();
 }
 

@@ -59,6 +59,9 @@ struct worker_entry {
   std::uint64_t heard = 0;
   /// What it runs although its limit is over, and is to be told of.
   std::vector<closure_id> expired;
+  /// It gets only suspects, and the one that it has; 0: it has none.
+  bool set_apart = false;
+  closure_id suspect = 0;
   /// The coordinator looks at it when its turn ends.
   bool touched = false;
 
@@ -72,7 +75,11 @@ struct worker_entry {
   /// It is in a closure, as far as is known, and hears nothing.
   bool is_deaf() const { return heard < found_busy; }
   /// It has nothing to do.
-  bool idles() const { return at == admission::admitted && busy() == 0 && !is_deaf(); }
+  bool idles() const { return takes_others() && busy() == 0 && !is_deaf(); }
+  /// What is no suspect may be sent to it.
+  bool takes_others() const {
+    return at == admission::admitted && (!set_apart || (suspect != 0 && in_flight != 0 && busy() == 0));
+  }
 
   /// When it got closures, or ended some, the last time.
   time_point busy_since{};
@@ -101,9 +108,8 @@ class worker_roster {
 
   /// How many closures the worker takes now.
   std::uint32_t credit(const worker_entry& worker) const {
-    return worker.at == worker_entry::admission::admitted && worker.busy() < worker.window && !worker.is_deaf()
-               ? worker.window - worker.busy()
-               : 0;
+    return worker.takes_others() && worker.busy() < worker.window && !worker.is_deaf() ? worker.window - worker.busy()
+                                                                                       : 0;
   }
 
   /// The next worker for some of `queued` closures, and how many it should take; nullptr when nobody has credit. The
