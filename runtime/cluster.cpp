@@ -174,6 +174,7 @@ void cluster::start(std::vector<std::pair<task_id, task_address>> members, const
                         membership_options{.chief = who,
                                            .members = std::move(members),
                                            .detection = self.options.detection,
+                                           .detached = true,
                                            .chief_silence_max = self.options.chief_silence_max},
                         membership_audience{chief.coordinator, *chief.client, chief.events, chief.directory});
 }

@@ -24,7 +24,9 @@ membership_actor::behavior_type membership_state::make_behavior(dialer_actor dia
   dialer_ = std::move(dialer);
   options_ = std::move(options);
   audience_ = std::move(audience);
-  detector_ = self_->spawn(failure_detector, suspicion_listener{membership_actor{self_}}, options_.detection);
+  const suspicion_listener me = membership_actor{self_};
+  detector_ = options_.detached ? self_->spawn<caf::detached>(failure_detector, me, options_.detection)
+                                : self_->spawn(failure_detector, me, options_.detection);
   for (const auto& [task, address] : options_.members) {
     auto entry = std::make_unique<member_entry>();
     entry->record.task = task;

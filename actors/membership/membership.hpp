@@ -38,6 +38,8 @@ struct membership_options {
   /// Workers and servers; the chief itself is not among them.
   std::vector<std::pair<task_id, task_address>> members;
   failure_detector_options detection;
+  /// The detector has a thread of its own, so that members hear of the chief whatever keeps CAF's threads.
+  bool detached = false;
   /// How long members bear the chief's silence before they end themselves.
   duration chief_silence_max = std::chrono::seconds{10};
   duration dial_limit = std::chrono::seconds{2};

@@ -59,7 +59,9 @@ member_actors member_actors::spawn(caf::actor_system& system, member_plan plan, 
   } else if (plan.who.task.job == "ps") {
     door.server = keep(system.spawn(parameter_server, plan.who.incarnation, options.server));
   }
-  made.door = keep(system.spawn(member_door, std::move(door)));
+  // It answers the chief's pings, whatever the application's actors keep CAF's threads with.
+  made.door = keep(plan.detached ? system.spawn<caf::detached>(member_door, std::move(door))
+                                 : system.spawn(member_door, std::move(door)));
   made.application->set_on_failure(failing(made.door, on_end));
   if (!options.on_member) return made;
   try {
