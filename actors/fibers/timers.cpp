@@ -9,24 +9,24 @@ namespace troupe {
 timers::ticket timers::at(time_point when, std::function<void()> work) {
   const ticket result{when, ++last_number_};
   open_.emplace(key{when, result.number}, std::move(work));
-  if (when < armed_) arm();
+  arm(when);
   return result;
 }
 
-void timers::arm() {
-  armed_ = open_.begin()->first.first;
+void timers::arm(time_point when) {
+  if (!armed_.need(when)) return;
   const auto id = self_->new_request_id(caf::message_priority::high).response_id();
-  self_->clock().set_request_timeout(armed_, self_, id);
-  auto due = [this, alive = alive_, when = armed_] {
-    // A timer that was overtaken by an earlier one has nothing left to do.
-    if (*alive && armed_ == when) fire();
+  self_->clock().set_request_timeout(when, self_, id);
+  auto due = [this, alive = alive_, when] {
+    if (!*alive) return;
+    armed_.pass(when);
+    fire();
   };
   self_->add_multiplexed_response_handler(id,
                                           caf::behavior{[due](caf::unit_t) { due(); }, [due](caf::error&) { due(); }});
 }
 
 void timers::fire() {
-  armed_ = time_point::max();
   const auto alive = alive_;
   const auto reached = now();
   for (auto left = turn_max; left != 0 && *alive && !open_.empty() && open_.begin()->first.first <= reached; --left) {
@@ -34,7 +34,7 @@ void timers::fire() {
     open_.erase(open_.begin());
     work();
   }
-  if (*alive && !open_.empty() && open_.begin()->first.first < armed_) arm();
+  if (*alive && !open_.empty()) arm(open_.begin()->first.first);
 }
 
 }  // namespace troupe

@@ -2,8 +2,9 @@
 //
 // Problem: CAF 0.17 arms one entry in its shared, locked clock for each request with a timeout (half of the throughput
 // goes there), `delayed_send` can't be cancelled and keeps its receiver alive until it fires. Solution: an actor keeps
-// its own ordered list of deadlines and has at most one CAF timer armed, for the earliest of them. That timer is a
-// request timeout, which a finished actor simply drops.
+// its own ordered list of deadlines, and has CAF timers armed for the earliest of them and for those that were the
+// earliest before it (alarms.hpp): as a rule one or two. A timer is a request timeout, which a finished actor simply
+// drops.
 //
 // T-1 A function given to `at` or `after` runs at most once, in the actor, never before its time, never after `cancel`.
 // Those that are due together run in the order of their times, and don't keep the actor from its other messages: after
@@ -12,6 +13,7 @@
 // simulation.
 #pragma once
 
+#include <troupe/actors/fibers/alarms.hpp>
 #include <troupe/actors/fibers/time.hpp>
 
 #include <caf/actor_clock.hpp>
@@ -47,13 +49,13 @@ class timers {
 
  private:
   using key = std::pair<time_point, std::uint64_t>;
-  void arm();
+  void arm(time_point when);
   void fire();
 
   caf::scheduled_actor* self_;
   std::map<key, std::function<void()>> open_;
   std::uint64_t last_number_ = 0;
-  time_point armed_ = time_point::max();
+  alarms armed_;
   // Timers that CAF still holds when this object is gone must find that out.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 

@@ -144,11 +144,8 @@ void actor_link::give_back(std::unique_ptr<answer_taker> taker) {
   if (!lasting_ && takers_.size() < kept_max) takers_.push_back(std::move(taker));
 }
 
-/// Its clock forgets none of them, so there are no more than needed: one request with a long limit and many with short
-/// ones need two.
 void actor_link::need_alarm(time_point when) {
-  if (when == never || (!alarms_.empty() && alarms_.back() <= when)) return;
-  alarms_.push_back(when);
+  if (!alarms_.need(when)) return;
   keeper_->home_system->clock().schedule_message(
       when, keeper_,
       caf::make_mailbox_element(nullptr, caf::make_message_id(), {}, caf::tick_atom_v, shared_from_this()));
@@ -159,7 +156,7 @@ void actor_link::end_late_requests() {
   std::unique_lock lock{mutex_};
   if (!keeper_) return;
   const auto now = keeper_->home_system->clock().now();
-  while (!alarms_.empty() && alarms_.back() <= now) alarms_.pop_back();
+  alarms_.pass(now);
   auto next = never;
   for (auto& request : requests_) {
     if (request.deadline > now) {

@@ -14,6 +14,7 @@
 // late, too, with one timer for all of them; CAF sets one for each request and keeps it until it fires.
 #pragma once
 
+#include <troupe/actors/fibers/alarms.hpp>
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/messages/messages.hpp>
@@ -124,8 +125,8 @@ class actor_link : public std::enable_shared_from_this<actor_link> {
   state state_ = state::searching;
   caf::strong_actor_ptr current_;
   caf::strong_actor_ptr keeper_;
-  /// When the keeper will look for late requests: each earlier than those before it.
-  std::vector<time_point> alarms_;
+  /// When the keeper will look for late requests.
+  alarms alarms_;
   status why_;
   bool lasting_ = false;
   std::uint64_t life_ = 1;

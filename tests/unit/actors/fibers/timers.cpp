@@ -182,6 +182,24 @@ BOOST_AUTO_TEST_CASE(arm_one_entry_of_the_clock_whatever_their_number) {
   BOOST_TEST(armed() == before + 1);
 }
 
+// CAF's clock forgets no entry before its time.
+BOOST_AUTO_TEST_CASE(hold_few_entries_of_the_clock_while_near_ones_pass_before_a_far_one) {
+  const auto before = armed();
+  auto runs = 0;
+  timer_actor actor{*this};
+  actor.act([&] { actor->clock->after(24h, [&] { ++runs; }); });
+  for (auto i = 0; i < 1000; ++i) {
+    actor.act([&] { actor->clock->after(100ms, [&] { ++runs; }); });
+    BOOST_TEST_REQUIRE(armed() <= before + 2);
+    advance(100ms);
+  }
+  BOOST_TEST(runs == 1000);
+  BOOST_TEST(armed() == before + 1);
+  advance(24h);
+  BOOST_TEST(runs == 1001);
+  BOOST_TEST(armed() == before);
+}
+
 BOOST_AUTO_TEST_CASE(may_lie_beyond_the_end_of_the_clock) {
   auto runs = 0;
   timer_actor actor{*this};
