@@ -25,6 +25,8 @@ class alarms {
   void pass(time_point reached) {
     while (!set_.empty() && set_.back() <= reached) set_.pop_back();
   }
+  /// Nobody hears those that are still to come.
+  void forget() { set_.clear(); }
 
  private:
   /// Each earlier than those before it.

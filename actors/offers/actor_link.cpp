@@ -228,11 +228,13 @@ void actor_link::fall(std::unique_lock<std::mutex>& lock, status why, bool lasti
   state_ = state::down;
   // The actor may end with its last handle: not under the lock.
   const auto gone = std::exchange(current_, nullptr);
-  const auto keeper = lasting ? std::exchange(keeper_, nullptr) : nullptr;
   why_ = std::move(why);
   lasting_ = lasting;
   // For good: the system may end before the link does.
+  const auto keeper = lasting ? std::exchange(keeper_, nullptr) : nullptr;
   const auto unused = lasting ? std::exchange(takers_, {}) : decltype(takers_){};
+  // Those that come while there is no keeper pass unseen.
+  if (lasting) alarms_.forget();
   ++life_;
   free_.clear();
   const auto lost = std::exchange(requests_, {});

@@ -14,13 +14,7 @@ namespace {
 /// One link, which is up, and an actor that makes requests over it that nobody answers.
 struct world : simulated_world {
   world() {
-    const auto keeping = [this](caf::event_based_actor*) -> caf::behavior {
-      return {[this](caf::tick_atom, const std::shared_ptr<actor_link>&) {
-        ++ticks;
-        link->end_late_requests();
-      }};
-    };
-    link->rise(asker, caf::actor_cast<caf::strong_actor_ptr>(spawn(keeping)));
+    link->rise(asker, keeper);
     before = clock().schedule().size();
   }
   ~world() { link->fall({}, true); }
@@ -33,6 +27,13 @@ struct world : simulated_world {
 
   const caf::strong_actor_ptr asker = caf::actor_cast<caf::strong_actor_ptr>(
       spawn([](caf::event_based_actor*) -> caf::behavior { return {[](int) {}}; }));
+  const caf::strong_actor_ptr keeper =
+      caf::actor_cast<caf::strong_actor_ptr>(spawn([this](caf::event_based_actor*) -> caf::behavior {
+        return {[this](caf::tick_atom, const std::shared_ptr<actor_link>&) {
+          ++ticks;
+          link->end_late_requests();
+        }};
+      }));
   const std::shared_ptr<actor_link> link =
       std::make_shared<actor_link>(task_id{"worker", 0}, "probe", actor_interface{});
   std::size_t before = 0;
@@ -61,6 +62,17 @@ BOOST_AUTO_TEST_CASE(holds_few_alarms_whatever_limits_its_requests_have) {
   BOOST_TEST(alarms() == 1u);
   advance(1h);
   BOOST_TEST(alarms() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(ends_late_requests_also_when_an_alarm_came_while_it_was_down_for_good) {
+  open(1s);
+  link->fall({status_code::failed_precondition, "it is another one now"}, true);
+  advance(2s);
+  link->rise(asker, keeper);
+  ticks = 0;
+  open(1s);
+  advance(1s);
+  BOOST_TEST(ticks == 1u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
