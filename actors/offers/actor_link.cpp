@@ -197,15 +197,23 @@ void actor_link::watch(std::weak_ptr<watcher> listener) {
   watchers_.push_back(std::move(listener));
 }
 
-void actor_link::once_known(std::function<void()> listener) {
-  {
-    const std::scoped_lock lock{mutex_};
-    if (state_ == state::searching) {
-      once_.push_back(std::move(listener));
-      return;
-    }
+std::uint64_t actor_link::once_known(std::function<void()> listener) {
+  std::unique_lock lock{mutex_};
+  const auto number = ++last_once_;
+  if (state_ == state::searching) {
+    once_.emplace(number, std::move(listener));
+  } else {
+    lock.unlock();
+    listener();
   }
-  listener();
+  return number;
+}
+
+void actor_link::withdraw(std::uint64_t listener) {
+  std::unique_lock lock{mutex_};
+  const auto found = once_.extract(listener);
+  lock.unlock();
+  if (!found.empty()) found.mapped()();
 }
 
 void actor_link::rise(caf::strong_actor_ptr to, caf::strong_actor_ptr keeper) {
@@ -259,7 +267,7 @@ void actor_link::announce(std::unique_lock<std::mutex>& lock) {
     if (auto alive = each.lock()) watching.push_back(std::move(alive));
   const auto once = std::exchange(once_, {});
   lock.unlock();
-  for (const auto& each : once) each();
+  for (const auto& [_, each] : once) each();
   for (const auto& each : waiting) each->set();
   for (const auto& each : watching) (*each)();
 }

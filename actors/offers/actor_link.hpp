@@ -25,6 +25,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -88,8 +89,10 @@ class actor_link : public std::enable_shared_from_this<actor_link> {
 
   /// Called for as long as somebody holds it.
   void watch(std::weak_ptr<watcher> listener);
-  /// Called once, now or when the link is known to be up or down, in any thread.
-  void once_known(std::function<void()> listener);
+  /// Called once, now or when the link is known to be up or down, in any thread. Returns what `withdraw` needs.
+  std::uint64_t once_known(std::function<void()> listener);
+  /// Calls the listener early, if it is still here.
+  void withdraw(std::uint64_t listener);
 
   // --- of the directory ---
 
@@ -136,7 +139,8 @@ class actor_link : public std::enable_shared_from_this<actor_link> {
   std::vector<std::unique_ptr<answer_taker>> takers_;
   std::vector<std::weak_ptr<completion>> waiting_;
   std::vector<std::weak_ptr<watcher>> watchers_;
-  std::vector<std::function<void()>> once_;
+  std::map<std::uint64_t, std::function<void()>> once_;
+  std::uint64_t last_once_ = 0;
 };
 
 }  // namespace troupe

@@ -23,13 +23,14 @@
 #include <troupe/actors/values/wire.hpp>
 
 #include <caf/actor_cast.hpp>
+#include <caf/actor_clock.hpp>
 #include <caf/behavior.hpp>
-#include <caf/duration.hpp>
 #include <caf/make_message.hpp>
 #include <caf/message_handler.hpp>
 #include <caf/scheduled_actor.hpp>
 #include <caf/send.hpp>
 
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <string>
@@ -59,6 +60,19 @@ template <class Actor, class... Ts>
 using answer_of = caf::response_type_unbox<
     caf::signatures_of_t<Actor>,
     caf::detail::type_list<typename caf::detail::implicit_conversions<std::decay_t<Ts>>::type...>>;
+
+/// Of a request that waits until something is known of its actor. It is over when nothing holds this any more: the
+/// request is answered, or whoever made it has ended.
+struct waiting_request {
+  explicit waiting_request(std::shared_ptr<actor_link> over) : link(std::move(over)) {}
+  /// The notifier has left a handler in the actor, which goes when it is called.
+  ~waiting_request() { link->withdraw(listener); }
+  waiting_request(const waiting_request&) = delete;
+
+  const std::shared_ptr<actor_link> link;
+  std::uint64_t listener = 0;
+  actor_link::place taken;
+};
 
 /// A request of an event-based actor over a link; `then` sends it.
 template <class Actor>
@@ -99,9 +113,10 @@ class link_request {
   void send(OnValue on_value, OnError on_error) {
     const auto sent = self_->new_request_id(caf::message_priority::normal);
     const caf::strong_actor_ptr me{self_->ctrl()};
-    const auto [to, place, why] = link_->open(me, sent.response_id(), later(self_->clock().now(), limit_));
+    const auto deadline = later(self_->clock().now(), limit_);
+    const auto [to, place, why] = link_->open(me, sent.response_id(), deadline);
     if (!to && link_->now() == actor_link::state::searching)
-      return wait(sent, std::move(on_value), std::move(on_error));
+      return wait(sent, deadline, std::move(on_value), std::move(on_error));
     pass(me, sent, to, why, std::move(question_));
     // Both handlers live and end together: one of them holds the link.
     answer(
@@ -139,27 +154,21 @@ class link_request {
 
   /// Nothing is known of the actor yet: the question goes when there is, unless its time is over.
   template <class OnValue, class OnError>
-  void wait(caf::message_id sent, OnValue on_value, OnError on_error) {
-    struct progress {
-      bool over = false;
-      actor_link::place taken;
-    };
-    const auto shared = std::make_shared<progress>();
-    self_->request_response_timeout(caf::duration{limit_}, sent);
-    const auto close = [link = link_.get(), shared](auto&... failed) {
-      shared->over = true;
-      link->close(shared->taken, failed...);
-    };
-    const auto known = make_notifier(self_, [again = *this, sent, shared] {
-      if (shared->over) return;
+  void wait(caf::message_id sent, time_point deadline, OnValue on_value, OnError on_error) {
+    const auto waiting = std::make_shared<waiting_request>(link_);
+    if (deadline != never) self_->clock().set_request_timeout(deadline, self_, sent.response_id());
+    const auto known = make_notifier(self_, [again = *this, sent, open = std::weak_ptr{waiting}] {
+      const auto still = open.lock();
+      if (!still) return;
       const caf::strong_actor_ptr me{again.self_->ctrl()};
-      const auto [to, place, why] = again.link_->open(me, sent.response_id());
+      const auto [to, place, why] = still->link->open(me, sent.response_id());
       again.pass(me, sent, to, why, again.question_);
-      shared->taken = place;
+      still->taken = place;
     });
-    const auto link = link_;
-    answer(sent.response_id(), close, std::move(on_value), std::move(on_error));
-    link->once_known(known);
+    answer(
+        sent.response_id(), [waiting](auto&... failed) { waiting->link->close(waiting->taken, failed...); },
+        std::move(on_value), std::move(on_error));
+    waiting->listener = waiting->link->once_known(known);
   }
 
   caf::scheduled_actor* self_;
