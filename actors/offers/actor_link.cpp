@@ -1,5 +1,5 @@
 #include <troupe/actors/fibers/fault.hpp>
-#include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/fibers/has_ended.hpp>
 #include <troupe/actors/offers/actor_link.hpp>
 #include <troupe/actors/offers/passed_message.hpp>
 
@@ -83,17 +83,15 @@ void actor_link::close(const place& where) {
   free_.push_back(where.number);
 }
 
-/// One question of a thread or fiber: its place, and what takes its answer.
 void actor_link::close(const place& where, const caf::error& failed) {
   close(where);
   if (failed != caf::sec::request_receiver_down) return;
   std::unique_lock lock{mutex_};
-  if (where.life != life_) return;
-  const auto keeper = keeper_;
+  if (where.life != life_ || !has_ended(current_)) return;
   fall(lock, {status_code::unavailable, description() + " is not there any more"}, false);
-  caf::anon_send(caf::actor_cast<directory_actor>(keeper), caf::tick_atom_v, shared_from_this());
 }
 
+/// One question of a thread or fiber: its place, and what takes its answer.
 class actor_link::asking {
  public:
   asking(actor_link& link, caf::actor_system& system) : link_(link), taker_(link.take_taker(system)) {}

@@ -84,7 +84,7 @@ class actor_link : public std::enable_shared_from_this<actor_link> {
   passage open(const caf::strong_actor_ptr& self, caf::message_id answer, time_point deadline = never);
   void close(const place& where);
   /// The same with an error for an answer. If nobody was there to answer, the link falls, so that whoever asks again at
-  /// once hears the same, and the keeper looks where it leads now.
+  /// once hears the same; the keeper hears of that end by itself. One that lives may pass such an error on.
   void close(const place& where, const caf::error& failed);
 
   /// Called for as long as somebody holds it.

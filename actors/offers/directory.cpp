@@ -41,10 +41,7 @@ directory_actor::behavior_type directory_state::make_behavior(std::shared_ptr<ad
       [this](find_atom, const std::string& which, std::int64_t limit_ns) { return find(which, duration{limit_ns}); },
       [this](follow_atom, const std::shared_ptr<actor_link>& link) { follow(link); },
       [this](release_atom, const std::shared_ptr<actor_link>& link) { release(link); },
-      [this](caf::tick_atom, const std::shared_ptr<actor_link>& link) {
-        link->end_late_requests();
-        verify(*link);
-      },
+      [](caf::tick_atom, const std::shared_ptr<actor_link>& link) { link->end_late_requests(); },
       [this](adopt_atom, const membership_actor& chief, wire<job_sizes>& jobs) {
         if (!jobs.open().ok()) return;
         book_->know(*jobs);
@@ -250,20 +247,6 @@ void directory_state::search(const task_id& task, followed_member& member, follo
   else
     requests_.ask(member.door, 2 * limit, what, answered, failed, find_atom_v, link->name(),
                   std::int64_t{limit.count()});
-}
-
-/// A request has met nobody where the link led.
-void directory_state::verify(const actor_link& link) {
-  const auto member = followed_.find(link.task());
-  if (member == followed_.end() || link.now() != actor_link::state::down) return;
-  for (auto& one : member->second.links) {
-    if (one.link.get() != &link || !one.found) continue;
-    self_->demonitor(std::exchange(one.found, {}));
-    if (link.task() == book_->owner())
-      search_here(one);
-    else if (member->second.present)
-      later_again(link.task());
-  }
 }
 
 void directory_state::settle(followed_link& one, const caf::strong_actor_ptr& actor, const actor_interface& interface) {

@@ -81,7 +81,6 @@ class directory_state {
   void search_all(const task_id& task, followed_member& member);
   void search_here(followed_link& one);
   void search(const task_id& task, followed_member& member, followed_link& one);
-  void verify(const actor_link& link);
   void settle(followed_link& one, const caf::strong_actor_ptr& actor, const actor_interface& interface);
   void later_again(const task_id& task);
   void lose(followed_member& member, const status& why, bool lasting = false);

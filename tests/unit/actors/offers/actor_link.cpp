@@ -75,5 +75,17 @@ BOOST_AUTO_TEST_CASE(ends_late_requests_also_when_an_alarm_came_while_it_was_dow
   BOOST_TEST(ticks == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(falls_by_an_error_that_says_nobody_is_there_only_if_its_own_actor_has_ended) {
+  const auto other = open(1h);
+  const auto nobody_is_there = caf::make_error(caf::sec::request_receiver_down);
+  // Somebody whom the actor has asked.
+  link->close(open(1h), nobody_is_there);
+  BOOST_TEST((link->now() == actor_link::state::up));
+  caf::anon_send_exit(asker, caf::exit_reason::kill);
+  run();
+  link->close(other, nobody_is_there);
+  BOOST_TEST((link->now() == actor_link::state::down));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE_END()
