@@ -29,9 +29,9 @@ actor_link::state actor_link::now() const {
   return state_;
 }
 
-caf::strong_actor_ptr actor_link::current() const {
+std::pair<caf::strong_actor_ptr, std::uint64_t> actor_link::current_and_life() const {
   const std::scoped_lock lock{mutex_};
-  return current_;
+  return {current_, life_};
 }
 
 status actor_link::why() const {

@@ -29,6 +29,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -62,7 +63,9 @@ class actor_link : public std::enable_shared_from_this<actor_link> {
 
   state now() const;
   /// Null unless it is up.
-  caf::strong_actor_ptr current() const;
+  caf::strong_actor_ptr current() const { return current_and_life().first; }
+  /// With the number of this life (`place`), which tells it from where it led before a loss, if only to the same actor.
+  std::pair<caf::strong_actor_ptr, std::uint64_t> current_and_life() const;
   /// Why it is not up; ok if it is.
   status why() const;
 

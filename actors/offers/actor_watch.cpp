@@ -4,6 +4,7 @@
 #include <caf/actor_control_block.hpp>
 #include <caf/scheduled_actor.hpp>
 
+#include <cstdint>
 #include <mutex>
 #include <utility>
 
@@ -32,19 +33,21 @@ class link_watch : public std::enable_shared_from_this<link_watch> {
 
   void look() {
     arm();
-    const auto current = link_->current();
-    const auto now = current ? current->address() : caf::actor_addr{};
+    const auto [current, life] = link_->current_and_life();
+    const auto now = current ? life : 0;
     if (now == told_) return;
-    const auto was_up = std::exchange(told_, now) != nullptr;
+    const auto was_up = std::exchange(told_, now) != 0;
     if (was_up)
-      tells_.on_down(current ? status{status_code::unavailable, link_->description() + " was replaced"} : link_->why());
+      tells_.on_down(current ? status{status_code::unavailable, link_->description() + " was lost for a moment"}
+                             : link_->why());
     if (current) tells_.on_up(current);
   }
 
   caf::scheduled_actor* self_;
   const std::shared_ptr<actor_link> link_;
   const actor_watcher tells_;
-  caf::actor_addr told_;
+  /// The life of the link that was told of as up; zero: none.
+  std::uint64_t told_ = 0;
   std::mutex mutex_;
   std::function<void()> wake_;
   actor_link::watcher changed_ = [this] {

@@ -16,7 +16,7 @@ struct actor_watcher {
 };
 
 /// Calls the functions in `self`, in turns, beginning with `on_up`, for as long as `self` lives. Changes that follow
-/// each other faster than `self` hears of them are told as one.
+/// each other faster than `self` hears of them are told as one, but a loss is always told.
 void watch_link(caf::scheduled_actor* self, std::shared_ptr<actor_link> link, actor_watcher watcher);
 
 }  // namespace troupe

@@ -79,5 +79,20 @@ BOOST_AUTO_TEST_CASE(of_which_nothing_becomes_known_keeps_nothing_of_requests_th
   BOOST_TEST(token.use_count() == 1);
 }
 
+BOOST_AUTO_TEST_CASE(tells_its_watcher_of_a_loss_that_was_over_before_the_watcher_heard_of_it) {
+  asking_actor watching{*this};
+  std::vector<std::string> heard;
+  watching.act([&] {
+    reference.watch(
+        watching.pointer(), [&](const probe_actor&) { heard.emplace_back("up"); },
+        [&](const status& why) { heard.push_back(to_string(why.code())); });
+  });
+  rise();
+  link->fall({status_code::unavailable, "the link broke"});
+  rise();
+  const std::vector<std::string> all{"up", "unavailable", "up"};
+  BOOST_TEST(heard == all, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE_END()
