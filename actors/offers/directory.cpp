@@ -111,16 +111,11 @@ void directory_state::follow(const std::shared_ptr<actor_link>& link) {
   if (known) return;
   auto& one = member.links.emplace_back(followed_link{link, {}, false});
   if (task == book_->owner()) return search_here(one);
-  if (is_new) {
-    member.key = ++last_key_;
-    if (chief_)
-      ask_of({task});
-    else
-      link->note(no_chief());
-    return;
-  }
-  if (member.door)
+  if (is_new) member.key = ++last_key_;
+  if (is_reached(task, member))
     search(task, member, one);
+  else if (!chief_)
+    link->note(no_chief());
   else if (!member.present)
     ask_of({task});
 }
@@ -162,13 +157,17 @@ void directory_state::take_presence(const caf::strong_actor_ptr& door, const mem
   }
   addresses_[task] = record.address;
   member.present = true;
-  // The chief's own actors are asked where its words come from.
   if (task.job == "chief")
     search_all(task, member);
   else if (!is_chiefs())
     reach(task, member);
   else if (const auto handle = caf::actor_cast<member_actor>(door); handle && handle != member.door)
     reached(task, member, handle);
+}
+
+/// Whether its names can be asked for: at its door, or, of the chief's own actors, where the chief's words come from.
+bool directory_state::is_reached(const task_id& task, const followed_member& member) {
+  return member.door || (member.present && task.job == "chief");
 }
 
 void directory_state::reach(const task_id& task, followed_member& member) {
@@ -270,7 +269,7 @@ void directory_state::later_again(const task_id& task) {
     const auto found = followed_.find(task);
     if (found == followed_.end() || !found->second.present) return;
     auto& member = found->second;
-    if (member.door || task.job == "chief")
+    if (is_reached(task, member))
       search_all(task, member);
     else if (!is_chiefs())
       reach(task, member);

@@ -76,6 +76,7 @@ class directory_state {
   void take_chief(const membership_actor& chief);
   void ask_of(std::vector<task_id> tasks);
   void take_presence(const caf::strong_actor_ptr& door, const member_record& record);
+  static bool is_reached(const task_id& task, const followed_member& member);
   void reach(const task_id& task, followed_member& member);
   void reached(const task_id& task, followed_member& member, const member_actor& door);
   void search_all(const task_id& task, followed_member& member);

@@ -4,6 +4,7 @@
 #include <troupe/actors/offers/member.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
+#include <troupe/runtime/remote_coordinator.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -201,6 +202,23 @@ BOOST_AUTO_TEST_CASE(a_worker_finds_actors_of_other_workers_and_of_the_chief) {
         whom);
     BOOST_TEST((cluster.fetch(answer, 2s) == whom));
   }
+}
+
+BOOST_AUTO_TEST_CASE(each_actor_of_the_chief_is_found_whatever_else_of_it_is_followed) {
+  ready_cluster cluster{with_sensors(10)};
+  const auto at_chief = cluster.here(chief);
+  for (const auto name : {"first", "second", "third"}) at_chief.offer(name, at_chief.spawn(sensor, chief));
+  const auto at_worker = cluster.here(worker_task(0));
+  for (const auto name : {"first", "second", "third"}) {
+    const auto found = at_worker.follow<sensor_actor>(chief, name);
+    BOOST_TEST(cluster.run_until([&] { return found.is_up(); }, 100ms), name);
+  }
+  // The chief's own services are among them.
+  const auto scheduled = cluster.schedule({.worker = 0}, [] {
+    auto coordinator = current_member().coordinator();
+    return coordinator.schedule({.limit = 1s}, [] { return 1; }).fetch();
+  });
+  BOOST_TEST(cluster.fetch(scheduled, 2s) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_hears_that_another_worker_is_lost_and_finds_it_again) {
