@@ -88,7 +88,8 @@ void address_book::drop_unused_links() {
   std::erase_if(links_, [&](const auto& each) {
     // The directory's and this one.
     constexpr long own_copies = 2;
-    if (each.second.use_count() > own_copies) return false;
+    // Before there is a directory, the second one is somebody's who holds it.
+    if (!directory_ || each.second.use_count() > own_copies) return false;
     tell(release_atom_v, each.second);
     return true;
   });

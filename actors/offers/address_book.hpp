@@ -72,6 +72,7 @@ class address_book {
   const task_id owner_;
   const offer_limits limits_;
   mutable std::mutex mutex_;
+  /// Null before `open`.
   caf::weak_actor_ptr directory_;
   status closed_;
   job_sizes jobs_;
