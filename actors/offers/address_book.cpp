@@ -44,11 +44,14 @@ bool address_book::withdraw(const std::string& name) {
   return !gone.empty();
 }
 
-std::optional<address_book::offered> address_book::find(const std::string& name) const {
+std::optional<address_book::offered> address_book::find(const std::string& name) {
   const std::scoped_lock lock{mutex_};
   const auto found = offers_.find(name);
-  if (found == offers_.end() || has_ended(found->second.actor)) return std::nullopt;
-  return found->second;
+  if (found == offers_.end()) return std::nullopt;
+  if (!has_ended(found->second.actor)) return found->second;
+  // The directory hears of the end only if it knew the actor before.
+  offers_.erase(found);
+  return std::nullopt;
 }
 
 std::vector<std::string> address_book::names() const {

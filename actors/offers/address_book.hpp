@@ -41,7 +41,8 @@ class address_book {
   void offer(const std::string& name, offered what);
   /// False: nothing of that name is offered.
   bool withdraw(const std::string& name);
-  std::optional<offered> find(const std::string& name) const;
+  /// What has ended is found no more, and makes room.
+  std::optional<offered> find(const std::string& name);
   /// The application's, for errors: troupe's own begin with "troupe/".
   std::vector<std::string> names() const;
 

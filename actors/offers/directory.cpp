@@ -84,7 +84,7 @@ status directory_state::not_offered(const std::string& which) const {
 void directory_state::offered(const std::string& which) {
   const auto here = book_->find(which);
   if (!here) return;
-  self_->monitor(here->actor->address());
+  watch(here->actor->address());
   for (auto each = searches_.begin(); each != searches_.end();) {
     if (each->name != which) {
       ++each;
@@ -123,9 +123,9 @@ void directory_state::follow(const std::shared_ptr<actor_link>& link) {
 void directory_state::release(const std::shared_ptr<actor_link>& link) {
   const auto found = followed_.find(link->task());
   if (found == followed_.end()) return;
-  found->second.links.remove_if([&](const auto& one) {
+  found->second.links.remove_if([&](auto& one) {
     if (one.link != link) return false;
-    if (one.found) self_->demonitor(one.found);
+    lose_actor(one);
     return true;
   });
 }
@@ -133,8 +133,9 @@ void directory_state::release(const std::shared_ptr<actor_link>& link) {
 void directory_state::take_chief(const membership_actor& chief) {
   // What was asked before their link broke is not answered any more.
   if (chief_) requests_.lost(chief_.address(), {status_code::unavailable, "the link to the chief broke"});
+  if (chief_) unwatch(chief_.address());
   chief_ = chief;
-  self_->monitor(chief_);
+  watch(chief_.address());
   std::vector<task_id> tasks;
   for (const auto& [task, _] : followed_)
     if (task != book_->owner()) tasks.push_back(task);
@@ -195,7 +196,7 @@ void directory_state::reached(const task_id& task, followed_member& member, cons
   if (!member.present) return;
   lose_door(member, {status_code::unavailable, to_string(task) + " is another process now"});
   member.door = door;
-  self_->monitor(door);
+  watch(door.address());
   if (!is_chiefs()) {
     if (!detector_) detector_ = self_->spawn(failure_detector, suspicion_listener{directory_actor{self_}}, detection_);
     self_->send(detector_, watch_atom_v, member.key, pingable_actor{door});
@@ -260,7 +261,7 @@ void directory_state::settle(followed_link& one, const caf::strong_actor_ptr& ac
         true);
   }
   one.found = actor->address();
-  self_->monitor(one.found);
+  watch(one.found);
   link.rise(actor, self_->ctrl());
 }
 
@@ -285,16 +286,20 @@ void directory_state::lose(followed_member& member, const status& why, bool last
 
 void directory_state::lose_door(followed_member& member, const status& why) {
   if (member.door) {
-    self_->demonitor(member.door.address());
+    unwatch(member.door.address());
     requests_.lost(member.door.address(), why);
     if (detector_) self_->send(detector_, dismiss_atom_v, member.key);
     member.door = nullptr;
   }
   for (auto& one : member.links) {
     if (!one.found) continue;
-    self_->demonitor(std::exchange(one.found, {}));
+    lose_actor(one);
     one.link->fall(why);
   }
+}
+
+void directory_state::lose_actor(followed_link& one) {
+  if (one.found) unwatch(std::exchange(one.found, {}));
 }
 
 /// Another member, whose link only this directory watches, is silent.
@@ -308,7 +313,20 @@ void directory_state::suspect(std::uint64_t key, const status& why) {
   }
 }
 
+void directory_state::watch(const caf::actor_addr& whom) {
+  if (++watched_[whom] == 1) self_->monitor(whom);
+}
+
+void directory_state::unwatch(const caf::actor_addr& whom) {
+  const auto found = watched_.find(whom);
+  // It may have ended.
+  if (found == watched_.end() || --found->second != 0) return;
+  watched_.erase(found);
+  self_->demonitor(whom);
+}
+
 void directory_state::down(const caf::down_msg& what) {
+  watched_.erase(what.source);
   book_->forget(what.source);
   const auto reason = status_of(what.reason, "its link broke or it ended");
   requests_.lost(what.source, reason);

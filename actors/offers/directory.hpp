@@ -86,7 +86,10 @@ class directory_state {
   void later_again(const task_id& task);
   void lose(followed_member& member, const status& why, bool lasting = false);
   void lose_door(followed_member& member, const status& why);
+  void lose_actor(followed_link& one);
   void suspect(std::uint64_t key, const status& why);
+  void watch(const caf::actor_addr& whom);
+  void unwatch(const caf::actor_addr& whom);
   void down(const caf::down_msg& what);
   bool is_chiefs() const { return chief_ && chief_.node() == self_->node(); }
 
@@ -101,6 +104,8 @@ class directory_state {
   std::list<open_search> searches_;
   std::map<task_id, followed_member> followed_;
   std::map<task_id, task_address> addresses_;
+  /// Who is monitored, and for how many offers, links and doors: CAF ends all monitors of an actor together.
+  std::map<caf::actor_addr, int> watched_;
   std::uint64_t last_key_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "support/simulated_world.hpp"
 
+#include <troupe/actors/fibers/has_ended.hpp>
 #include <troupe/actors/offers/actor_interface.hpp>
 #include <troupe/actors/offers/directory.hpp>
 
@@ -68,6 +69,51 @@ BOOST_AUTO_TEST_CASE(finds_what_was_followed_before_it_began_however_much_that_i
   run();
   BOOST_TEST((held.front()->now() == actor_link::state::up));
   BOOST_TEST((follow("probe 0") == held.front()));
+}
+
+BOOST_AUTO_TEST_CASE(forgets_an_offer_with_its_actor_also_when_nobody_follows_it_any_more) {
+  open();
+  for (std::size_t i = 0; i <= 2 * book->limits().offers_max; ++i) {
+    const auto name = fmt::format("probe {}", i);
+    const auto actor = begin();
+    offer(name, actor);
+    follow(name);
+    drop_unused_links();
+    end(actor);
+    run();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(forgets_an_offer_whose_actor_ends_before_the_directory_hears_of_it) {
+  open();
+  for (std::size_t i = 0; i <= 2 * book->limits().offers_max; ++i) {
+    const auto actor = begin();
+    run();
+    // It is the next one that has something to do.
+    end(actor);
+    offer(fmt::format("probe {}", i), actor);
+    run();
+    BOOST_TEST(has_ended(actor));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(leads_one_name_of_an_actor_on_when_another_one_is_not_followed_any_more) {
+  open();
+  const auto first = begin();
+  offer("kept", first);
+  offer("dropped", first);
+  const auto kept = follow("kept");
+  follow("dropped");
+  run();
+  BOOST_TEST((kept->now() == actor_link::state::up));
+  drop_unused_links();
+  end(first);
+  run();
+  BOOST_TEST((kept->now() == actor_link::state::down));
+  const auto second = begin();
+  offer("kept", second);
+  run();
+  BOOST_TEST((kept->current() == caf::actor_cast<caf::strong_actor_ptr>(second)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
