@@ -251,6 +251,14 @@ void actor_link::fall(std::unique_lock<std::mutex>& lock, status why, bool lasti
       self->enqueue(nullptr, request.answer, caf::make_message(reason), nullptr);
 }
 
+bool actor_link::begin_again() {
+  const std::scoped_lock lock{mutex_};
+  if (!lasting_) return false;
+  state_ = state::searching;
+  lasting_ = false;
+  return true;
+}
+
 void actor_link::note(status why) {
   const std::scoped_lock lock{mutex_};
   if (state_ != state::up) why_ = std::move(why);

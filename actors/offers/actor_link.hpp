@@ -1,7 +1,8 @@
 // One actor of another member, followed by its name: the state that all copies of an `actor_reference` share.
 //
 //   SEARCHING --found--> UP --its actor, process or link is lost--> DOWN --found again--> UP
-//       '--its member is not there, or offers something else---------^
+//    ^  '--its member is not there, or offers something else---------^ |
+//    '--asked for again, after what no waiting mends-------------------'
 //
 // The directory of the process says what happens; anybody may look, wait, ask and watch, in any thread.
 //
@@ -104,6 +105,8 @@ class actor_link : public std::enable_shared_from_this<actor_link> {
   void end_late_requests();
   /// `lasting`: waiting does not help, as for an actor of another interface.
   void fall(status why, bool lasting = false);
+  /// Somebody asks for it again. True: it was down for good, and is to be looked for once more.
+  bool begin_again();
   /// Says why the search takes so long.
   void note(status why);
 

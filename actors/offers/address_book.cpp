@@ -73,7 +73,10 @@ std::shared_ptr<actor_link> address_book::follow(const task_id& task, const std:
                                                  const actor_interface& wanted) {
   const std::scoped_lock lock{mutex_};
   const key where{task, name, wanted};
-  if (const auto found = links_.find(where); found != links_.end()) return found->second;
+  if (const auto found = links_.find(where); found != links_.end()) {
+    if (found->second->begin_again()) tell(follow_atom_v, found->second);
+    return found->second;
+  }
   auto link = std::make_shared<actor_link>(task, name, wanted);
   if (!closed_.ok()) {
     link->fall(closed_, true);

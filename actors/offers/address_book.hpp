@@ -46,7 +46,8 @@ class address_book {
   /// The application's, for errors: troupe's own begin with "troupe/".
   std::vector<std::string> names() const;
 
-  /// The link to that name, a new one if nobody has asked for it yet. @throws resource_exhausted_error
+  /// The link to that name, a new one if nobody has asked for it yet; one that is down for good is looked for again.
+  /// @throws resource_exhausted_error
   std::shared_ptr<actor_link> follow(const task_id& task, const std::string& name, const actor_interface& wanted);
 
   /// All of a job, present or not; waits until the chief has said it. @throws not_found_error for no job of the

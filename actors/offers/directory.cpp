@@ -97,7 +97,7 @@ void directory_state::offered(const std::string& which) {
   const auto own = followed_.find(book_->owner());
   if (own == followed_.end()) return;
   for (auto& one : own->second.links)
-    if (one.link->name() == which && !one.found) search_here(one);
+    if (one.link->name() == which && one.link->now() != actor_link::state::up) search_here(one);
 }
 
 // --- for this member ------------------------------------------------------------------------------------------------
@@ -106,10 +106,13 @@ void directory_state::follow(const std::shared_ptr<actor_link>& link) {
   const auto& task = link->task();
   const auto [place, is_new] = followed_.try_emplace(task);
   auto& member = place->second;
-  const auto known =
-      std::any_of(member.links.begin(), member.links.end(), [&](const auto& one) { return one.link == link; });
-  if (known) return;
-  auto& one = member.links.emplace_back(followed_link{link, {}, false});
+  auto known =
+      std::find_if(member.links.begin(), member.links.end(), [&](const auto& one) { return one.link == link; });
+  if (known == member.links.end()) known = member.links.insert(known, followed_link{link, {}, false});
+  auto& one = *known;
+  if (link->now() == actor_link::state::up) return;
+  // It is asked for again: what was found did not fit.
+  lose_actor(one);
   if (task == book_->owner()) return search_here(one);
   if (is_new) member.key = ++last_key_;
   if (is_reached(task, member))
@@ -209,6 +212,7 @@ void directory_state::search_all(const task_id& task, followed_member& member) {
 }
 
 void directory_state::search_here(followed_link& one) {
+  lose_actor(one);
   if (const auto here = book_->find(one.link->name())) return settle(one, here->actor, here->interface);
   one.link->note(not_offered(one.link->name()));
 }
@@ -251,18 +255,16 @@ void directory_state::search(const task_id& task, followed_member& member, follo
 
 void directory_state::settle(followed_link& one, const caf::strong_actor_ptr& actor, const actor_interface& interface) {
   auto& link = *one.link;
-  if (!takes_all(interface, link.wanted())) {
-    actor_interface missing;
-    std::set_difference(link.wanted().begin(), link.wanted().end(), interface.begin(), interface.end(),
-                        std::back_inserter(missing));
-    return link.fall(
-        {status_code::failed_precondition,
-         fmt::format("{} takes no message {}; it takes {}", link.description(), as_list(missing), as_list(interface))},
-        true);
-  }
+  // Also one that does not fit: after its end another one may have the name.
   one.found = actor->address();
   watch(one.found);
-  link.rise(actor, self_->ctrl());
+  if (takes_all(interface, link.wanted())) return link.rise(actor, self_->ctrl());
+  actor_interface missing;
+  std::set_difference(link.wanted().begin(), link.wanted().end(), interface.begin(), interface.end(),
+                      std::back_inserter(missing));
+  link.fall({status_code::failed_precondition, fmt::format("{} takes no message {}; it takes {}", link.description(),
+                                                           as_list(missing), as_list(interface))},
+            true);
 }
 
 void directory_state::later_again(const task_id& task) {

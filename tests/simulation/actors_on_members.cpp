@@ -330,6 +330,38 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_offered_again_after_its_actor_has_ended_lead
   found = {};
 }
 
+BOOST_AUTO_TEST_CASE(an_actor_of_another_interface_is_no_obstacle_to_the_right_one_that_comes_after_it) {
+  for (const std::string way : {"its end", "its withdrawal"}) {
+    ready_cluster cluster{with_sensors(11)};
+    const auto at = cluster.here(worker_task(0));
+    const auto wrong = at.spawn([](thermometer_actor::pointer) -> thermometer_actor::behavior_type {
+      return {[](fetch_atom) { return reading{}; }};
+    });
+    at.offer("motor", wrong);
+    require_program(cluster, [&] {
+      const auto here = cluster.here(chief);
+      const auto reference = here.follow<sensor_actor>(worker_task(0), "motor");
+      const auto find = [&] { return here.find<sensor_actor>(worker_task(0), "motor", 1s); };
+      for (int i = 0; i < 2; ++i) {
+        const auto problem = problem_of(find);
+        BOOST_TEST(to_string(problem.code()) == "failed_precondition", problem.render());
+      }
+      if (way == "its end")
+        caf::anon_send_exit(caf::actor_cast<caf::actor>(wrong), caf::exit_reason::user_shutdown);
+      else
+        at.withdraw("motor");
+      sleep_for(10ms);
+      at.offer("motor", at.spawn(sensor, at.task()));
+      // Who only holds a reference hears of an end.
+      if (way == "its end")
+        reference.await_up(100ms);
+      else
+        find();
+      BOOST_TEST(ask(reference, 1s, fetch_atom_v).number == 1u, way);
+    });
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_request_waits_for_what_is_not_known_yet_within_its_limit) {
   ready_cluster cluster{with_sensors(9)};
   status late;

@@ -116,5 +116,23 @@ BOOST_AUTO_TEST_CASE(leads_one_name_of_an_actor_on_when_another_one_is_not_follo
   BOOST_TEST((kept->current() == caf::actor_cast<caf::strong_actor_ptr>(second)));
 }
 
+BOOST_AUTO_TEST_CASE(leads_to_the_actor_that_fits_when_it_takes_the_name_of_one_that_does_not) {
+  open();
+  const auto wrong = begin();
+  offer("probe", wrong);
+  const auto link = follow<other_actor>("probe");
+  run();
+  BOOST_TEST((link->why().code() == status_code::failed_precondition));
+  book->withdraw("probe");
+  const auto right =
+      spawn([](other_actor::pointer) -> other_actor::behavior_type { return {[](caf::put_atom) { return 1; }}; });
+  offer("probe", right);
+  run();
+  BOOST_TEST((link->current() == caf::actor_cast<caf::strong_actor_ptr>(right)));
+  end(wrong);
+  run();
+  BOOST_TEST((link->now() == actor_link::state::up));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE_END()
