@@ -2,16 +2,11 @@
 #include <troupe/actors/offers/orderly_end.hpp>
 
 #include <caf/send.hpp>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 namespace troupe {
-
-orderly_end::~orderly_end() {
-  for (const auto& each : take()) caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
-}
 
 void orderly_end::begin(std::function<void()> done) {
   done_ = std::move(done);
@@ -48,10 +43,7 @@ void orderly_end::ask(caf::exit_reason how) {
 
 void orderly_end::be_late(caf::exit_reason asked) {
   if (asked != caf::exit_reason::kill) return ask(caf::exit_reason::kill);
-  report_(
-      fmt::format("an actor (number {}) has not ended within {} ms, nor has it been killed within as many: it is "
-                  "left behind; it computes or waits in a handler",
-                  left_.front().id(), in_milliseconds(limit_)));
+  leave_behind_(left_.front());
   left_.pop_front();
   next();
 }

@@ -1,6 +1,6 @@
 // Ends actors one after the other: asks each, waits until it has ended, then asks the next.
 //
-//   ask (user_shutdown) --limit--> kill --limit--> left behind, which is reported
+//   ask (user_shutdown) --limit--> kill --limit--> left behind
 //        '---- it has ended ---------'-----'--> the next one
 #pragma once
 
@@ -12,27 +12,23 @@
 
 #include <deque>
 #include <functional>
-#include <string>
 
 namespace troupe {
 
 /// Belongs to an actor that monitors those which end.
 class orderly_end {
  public:
-  using reporter = std::function<void(const std::string&)>;
-
-  /// They end in this order.
-  orderly_end(timers& clock, duration limit, std::deque<caf::actor> actors, reporter report)
-      : clock_(clock), limit_(limit), left_(std::move(actors)), report_(std::move(report)) {}
-  /// Those that are left are asked to end, and nobody waits for them.
-  ~orderly_end();
+  /// They end in this order. `leave_behind` hears of each that is not waited for any more.
+  orderly_end(timers& clock, duration limit, std::deque<caf::actor> actors,
+              std::function<void(const caf::actor&)> leave_behind)
+      : clock_(clock), limit_(limit), left_(std::move(actors)), leave_behind_(std::move(leave_behind)) {}
   orderly_end(const orderly_end&) = delete;
 
   /// Calls `done` when none is left, perhaps now; it may destroy this object.
   void begin(std::function<void()> done);
   /// This actor has ended. False: it is none of these. May call `done`.
   bool forget(const caf::actor_addr& ended);
-  /// Those that have not ended yet, for another end that goes on with them; this one is over.
+  /// Those that have not ended yet, for whoever goes on with them; this end is over.
   std::deque<caf::actor> take();
 
  private:
@@ -43,7 +39,7 @@ class orderly_end {
   timers& clock_;
   const duration limit_;
   std::deque<caf::actor> left_;
-  const reporter report_;
+  const std::function<void(const caf::actor&)> leave_behind_;
   std::function<void()> done_;
   timers::ticket late_;
 };

@@ -35,11 +35,12 @@ caf::actor member::supervise(supervision_options options, std::vector<supervised
 
 // --- starting -------------------------------------------------------------------------------------------------------
 
-/// It may have been killed.
+/// It may have been killed: nobody waits for its actors any more.
 supervisor_state::~supervisor_state() {
-  for (auto each = children_.rbegin(); each != children_.rend(); ++each)
-    if (each->scope)
-      for (const auto& actor : each->scope->close()) caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  for (const auto& actor : take_all()) {
+    plan_.context->book->forget(actor.address());
+    caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  }
 }
 
 caf::behavior supervisor_state::make_behavior(supervisor_plan plan) {
@@ -167,9 +168,13 @@ void supervisor_state::end_child(child& which, continuation then) {
   end({actors.begin(), actors.end()}, std::move(then));
 }
 
-/// Those that are ending already, too.
 void supervisor_state::end_all(phase next, continuation then) {
   phase_ = next;
+  end(take_all(), std::move(then));
+}
+
+/// Those that are ending already, too. No child runs any more.
+std::deque<caf::actor> supervisor_state::take_all() {
   std::deque<caf::actor> actors;
   for (auto each = children_.rbegin(); each != children_.rend(); ++each) {
     clock_.cancel(each->restart);
@@ -179,17 +184,26 @@ void supervisor_state::end_all(phase next, continuation then) {
   for (auto& each : ends_)
     for (auto& actor : each.take()) actors.push_back(std::move(actor));
   ends_.clear();
-  end(std::move(actors), std::move(then));
+  return actors;
 }
 
 void supervisor_state::end(std::deque<caf::actor> actors, continuation then) {
   ends_.emplace_front(clock_, plan_.options.end_limit, std::move(actors),
-                      [this](const std::string& line) { report(line); });
+                      [this](const caf::actor& stuck) { leave_behind(stuck); });
   const auto place = ends_.begin();
   place->begin([this, place, then = std::move(then)] {
     ends_.erase(place);
     then();
   });
+}
+
+/// Its names are free for the next life (V-2).
+void supervisor_state::leave_behind(const caf::actor& stuck) {
+  plan_.context->book->forget(stuck.address());
+  report(
+      fmt::format("an actor (number {}) has not ended within {} ms, nor has it been killed within as many: it is "
+                  "left behind; it computes or waits in a handler",
+                  stuck.id(), in_milliseconds(plan_.options.end_limit)));
 }
 
 // --- words ----------------------------------------------------------------------------------------------------------

@@ -20,8 +20,8 @@
 // ends.
 //
 // V-1 Children start in the order of their list, and end in the reverse one; each is waited for before the next.
-// V-2 A name leads to one life of a child: what the last one has spawned has ended, or was left behind after its limit
-// and said so, before the next one starts.
+// V-2 A name leads to one life of a child: what the last one has spawned has ended, or was left behind after its limit,
+// without its names and with a word in the log, before the next one starts.
 // V-3 Nothing starts once the member's end, or the supervisor's own, has begun.
 // V-4 When the supervisor has ended, by whatever means, each of its actors was told to.
 #pragma once
@@ -89,7 +89,9 @@ class supervisor_state {
   void escalate(const status& why);
   void end_child(child& which, continuation then);
   void end_all(phase next, continuation then);
+  std::deque<caf::actor> take_all();
   void end(std::deque<caf::actor> actors, continuation then);
+  void leave_behind(const caf::actor& stuck);
   std::string description(const child& which) const;
   void report(const std::string& line) const;
 
