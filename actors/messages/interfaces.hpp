@@ -194,10 +194,10 @@ using closure_owner = caf::typed_actor<
 /// Takes closures of a member's own queue to the chief; see closure_courier.hpp.
 using closure_courier_actor = detail::extend<closure_owner, caf::reacts_to<submit_atom>>;
 
-/// Takes closures of other members to the coordinator and answers with what they return; see closure_desk.hpp. The
-/// numbers are the sender's own.
+/// Takes closures of other members to the coordinator and answers with their ends, also with their errors: an error of
+/// the request is one of its way; see closure_desk.hpp. The numbers are the sender's own.
 using closure_desk_actor =
-    caf::typed_actor<caf::replies_to<submit_atom, std::uint64_t, wire<closure_submission>>::with<wire<value>>,
+    caf::typed_actor<caf::replies_to<submit_atom, std::uint64_t, wire<closure_submission>>::with<wire<closure_outcome>>,
                      // Nobody wants that one any more.
                      caf::reacts_to<cancel_atom, std::uint64_t>,
                      // Why it has not ended; as a closure_owner's.

@@ -39,6 +39,7 @@ void add_troupe_types(caf::actor_system_config& config) {
   add_type<wire<session_fence>>(config, "troupe.session_fence");
   add_type<wire<closure_order>>(config, "troupe.closure_order");
   add_type<wire<closure_submission>>(config, "troupe.closure_submission");
+  add_type<wire<closure_outcome>>(config, "troupe.closure_outcome");
   add_type<wire<shard_orders>>(config, "troupe.shard_orders");
   add_type<wire<shard_numbers>>(config, "troupe.shard_numbers");
   add_type<wire<operation_batch>>(config, "troupe.operation_batch");

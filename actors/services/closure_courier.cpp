@@ -14,8 +14,8 @@ namespace {
 
 std::string describe(const closure& which) { return fmt::format("closure {}", to_string(which.function)); }
 
-/// The desk's answer may come as late as this, so that its own reason is heard.
-constexpr duration answer_grace = std::chrono::seconds{15};
+/// So much later than its limit a closure's end may be heard of, since the chief knows better why it is late.
+constexpr duration answer_grace = std::chrono::seconds{1};
 
 /// What the way to the chief takes beside what the workers there may take.
 constexpr duration activity_grace = std::chrono::milliseconds{100};
@@ -82,8 +82,13 @@ void closure_courier_state::take(closure_ptr scheduled) {
   auto& made = open_[key];
   made.what = std::move(scheduled);
   made.number = ++last_number_;
-  made.deadline = clock_.at(key->deadline, [this, key] { cancel(*key, limit_is_over(*key)); });
+  end_by(made, key->deadline);
   send_when_ready(made.what);
+}
+
+void closure_courier_state::end_by(delivery& one, time_point deadline) {
+  clock_.cancel(one.deadline);
+  one.deadline = clock_.at(deadline, [this, key = one.what.get()] { cancel(*key, limit_is_over(*key)); });
 }
 
 /// Each input that ends lets it look for the next one.
@@ -118,21 +123,25 @@ void closure_courier_state::send(const closure_ptr& what) {
   try {
     auto message = submission_of(*what, left);
     one.sent = true;
-    desk_.request(self_, left + answer_grace, submit_atom_v, one.number, std::move(message))
-        .then(
-            [this, what, left](wire<value>& answer) {
-              when_local(self_, answer, left + answer_grace, [this, what](wire<value>& whole, const status& problem) {
-                problem.ok() ? end(*what, {}, whole.take()) : end(*what, problem);
+    end_by(one, later(what->deadline, answer_grace));
+    desk_.request(self_, duration::max(), submit_atom_v, one.number, std::move(message))
+        .then([this, what](wire<closure_outcome>& answer) { take_answer(what, answer); },
+              [this, what](const status& why) {
+                end(*what, why.wrap(fmt::format("{} may have run or not", describe(*what))));
               });
-            },
-            [this, what](const status& why) {
-              end(*what, why.code() == status_code::unavailable
-                             ? why.wrap(fmt::format("{} may have run or not", describe(*what)))
-                             : why);
-            });
   } catch (...) {
     end(*what, status_of(std::current_exception()).wrap(describe(*what) + " could not be sent to the chief"));
   }
+}
+
+/// Its tensors have as long as the closure itself.
+void closure_courier_state::take_answer(const closure_ptr& what, wire<closure_outcome>& answer) {
+  const auto left = std::max(later(what->deadline, answer_grace) - clock_.now(), duration{1});
+  when_local(self_, answer, left, [this, what](wire<closure_outcome>& whole, const status& problem) {
+    if (!problem.ok()) return end(*what, problem);
+    auto outcome = whole.take();
+    end(*what, std::move(outcome.ended), std::move(outcome.result));
+  });
 }
 
 /// @throws what its encoding throws

@@ -47,9 +47,11 @@ class closure_courier_state {
 
   void take_submitted();
   void take(closure_ptr scheduled);
+  void end_by(delivery& one, time_point deadline);
   void send_when_ready(const closure_ptr& what);
   void send_waiting();
   void send(const closure_ptr& what);
+  void take_answer(const closure_ptr& what, wire<closure_outcome>& answer);
   wire<closure_submission> submission_of(const closure& what, duration left) const;
   caf::result<std::string> tell_activity(const closure* which, duration limit);
   status limit_is_over(const closure& late) const;

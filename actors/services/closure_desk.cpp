@@ -12,6 +12,10 @@ namespace {
 /// How long the tensors of a submission may be under way.
 constexpr duration arrival_limit = std::chrono::minutes{10};
 
+wire<closure_outcome> outcome_of(const std::pair<caf::actor_addr, std::uint64_t>& submitted, const status& why) {
+  return {{.id = submitted.second, .ended = why, .result = {}}};
+}
+
 std::shared_ptr<closure> make_closure(closure_submission what) {
   const schedule_options options{.limit = duration{what.limit_ns},
                                  .priority = what.priority,
@@ -35,7 +39,7 @@ std::shared_ptr<closure> make_closure(closure_submission what) {
 
 closure_desk_state::~closure_desk_state() {
   const status over{status_code::failed_precondition, "the cluster has ended"};
-  for (auto& [_, each] : open_) each.promise.deliver(make_error(over));
+  for (auto& [from, each] : open_) each.promise.deliver(outcome_of(from, over));
 }
 
 closure_desk_actor::behavior_type closure_desk_state::make_behavior(std::shared_ptr<submission_queue> queue,
@@ -58,12 +62,12 @@ closure_desk_actor::behavior_type closure_desk_state::make_behavior(std::shared_
   };
 }
 
-caf::result<wire<value>> closure_desk_state::take(std::uint64_t number, wire<closure_submission>& message) {
+caf::result<wire<closure_outcome>> closure_desk_state::take(std::uint64_t number, wire<closure_submission>& message) {
   const key from{caf::actor_cast<caf::actor_addr>(self_->current_sender()), number};
   // Before the promise, which takes the sender away.
   if (open_.contains(from))
     return make_error(status{status_code::invalid_argument, fmt::format("closure {} was submitted before", number)});
-  auto promise = self_->make_response_promise<value_promise>();
+  auto promise = self_->make_response_promise<outcome_promise>();
   open_.emplace(from, submission{.promise = promise});
   if (owners_.insert(from.first).second) self_->monitor(from.first);
   when_local(self_, message, arrival_limit, [this, from](wire<closure_submission>& whole, const status& problem) {
@@ -136,21 +140,17 @@ void closure_desk_state::stop_waiting(submission& what) {
 void closure_desk_state::answer(const key& from) {
   auto found = open_.extract(from);
   if (found.empty()) return;
-  auto& promise = found.mapped().promise;
-  const auto& scheduled = found.mapped().scheduled;
-  if (!scheduled->end_status().ok()) {
-    promise.deliver(make_error(scheduled->end_status()));
-    return;
-  }
+  const auto& scheduled = *found.mapped().scheduled;
+  wire<closure_outcome> outcome{{.id = from.second, .ended = scheduled.end_status(), .result = scheduled.result()}};
   try {
-    wire<value> result{scheduled->result()};
     // What can't be encoded would be lost on its way.
-    if (is_encoded_between(self_->node(), from.first.node())) result.seal();
-    promise.deliver(std::move(result));
+    if (is_encoded_between(self_->node(), from.first.node())) outcome.seal();
   } catch (...) {
-    promise.deliver(make_error(status_of(std::current_exception())
-                                   .wrap("the result of " + to_string(scheduled->function) + " can't be sent")));
+    outcome = outcome_of(
+        from,
+        status_of(std::current_exception()).wrap("the result of " + to_string(scheduled.function) + " can't be sent"));
   }
+  found.mapped().promise.deliver(std::move(outcome));
 }
 
 void closure_desk_state::give_up(const key& from, const status& why) {
@@ -161,7 +161,7 @@ void closure_desk_state::give_up(const key& from, const status& why) {
     stop_waiting(given_up);
   else if (given_up.scheduled)
     self_->send(coordinator_, cancel_atom_v, given_up.scheduled);
-  given_up.promise.deliver(make_error(why));
+  given_up.promise.deliver(outcome_of(from, why));
 }
 
 caf::result<std::string> closure_desk_state::tell_activity(const key& from, std::int64_t limit_ns) {

@@ -45,11 +45,11 @@ class closure_desk_state {
   static constexpr std::size_t waiting_max = 16'384;
 
  private:
-  using value_promise = caf::typed_response_promise<wire<value>>;
+  using outcome_promise = caf::typed_response_promise<wire<closure_outcome>>;
   /// A member's actor, and its number for one closure.
   using key = std::pair<caf::actor_addr, std::uint64_t>;
   struct submission {
-    value_promise promise;
+    outcome_promise promise;
     /// Null while it is arriving.
     std::shared_ptr<closure> scheduled;
     /// Among those that wait for room; 0: it does not.
@@ -57,7 +57,7 @@ class closure_desk_state {
     timers::ticket queue_limit;
   };
 
-  caf::result<wire<value>> take(std::uint64_t number, wire<closure_submission>& message);
+  caf::result<wire<closure_outcome>> take(std::uint64_t number, wire<closure_submission>& message);
   void schedule(const key& from, closure_submission what);
   void push_waiting();
   bool push(const key& from);

@@ -1,4 +1,5 @@
 #include <troupe/actors/closures/weak_coordinator.hpp>
+#include <troupe/actors/fibers/has_ended.hpp>
 #include <troupe/actors/services/chief_services.hpp>
 #include <troupe/actors/services/closure_courier.hpp>
 #include <troupe/actors/services/event_relay.hpp>
@@ -42,7 +43,7 @@ void member_services::submit(std::shared_ptr<closure> scheduled) const {
 }
 
 event_bus_actor member_services::events() const {
-  if (auto events = caf::actor_cast<event_bus_actor>(events_.lock())) return events;
+  if (auto events = caf::actor_cast<event_bus_actor>(events_.lock()); events && !has_ended(events)) return events;
   throw failed_precondition_error{"the member has ended: its events are of use only while it is there"};
 }
 

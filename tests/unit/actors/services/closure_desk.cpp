@@ -26,8 +26,12 @@ struct world : simulated_world {
               desk, 36000s, submit_atom_v, number,
               wire<closure_submission>{
                   {.limit_ns = limit.count(), .priority = 1, .worker = -1, .queue_limit_ns = queue_limit.count()}})
-          .then([](wire<value>&) { BOOST_ERROR("a value"); },
-                [this, number](caf::error& why) { answers[number].push_back(to_string(status_of(why).code())); });
+          .then(
+              [this, number](wire<closure_outcome>& outcome) {
+                BOOST_TEST(outcome->id == number);
+                answers[number].push_back(to_string(outcome->ended.code()));
+              },
+              [this, number](caf::error& why) { answers[number].push_back(to_string(status_of(why).code())); });
     });
   }
   void cancel(sender& from, std::uint64_t number) {
