@@ -196,6 +196,9 @@ cluster::~cluster() {
   } catch (const error&) {
     // Members that did not answer end themselves when the chief is gone.
   }
+  // Whoever has kept a member is told that it is gone.
+  std::vector<std::shared_ptr<member_context>> applications{chief.application};
+  for (const auto& each : self.members) applications.push_back(each.application);
   auto actors = self.end_members();
   for (const auto& each : {caf::actor_cast<caf::actor>(chief.membership), caf::actor_cast<caf::actor>(chief.directory),
                            caf::actor_cast<caf::actor>(chief.closures), caf::actor_cast<caf::actor>(chief.coordinator),
@@ -204,6 +207,7 @@ cluster::~cluster() {
     actors.push_back(each);
   chief = {};
   stop_actors(std::move(actors), self.options.stop_limit);
+  for (const auto& each : applications) each->leave_system();
 }
 
 const cluster_reference& cluster::reference() const { return implementation_->reference; }

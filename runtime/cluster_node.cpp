@@ -148,6 +148,7 @@ void cluster_node::stop() {
   self.actors.door = nullptr;
   self.actors.all.push_back(std::move(self.dialer));
   stop_actors(std::move(self.actors.all), self.options.stop_limit);
+  self.actors.application->leave_system();
 }
 
 void cluster_node::leave(const status& why) {

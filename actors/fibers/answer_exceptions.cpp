@@ -5,7 +5,6 @@ namespace troupe {
 
 void answer_exceptions(caf::scheduled_actor* self) {
   self->set_exception_handler([](caf::scheduled_actor* thrower, std::exception_ptr& thrown) -> caf::error {
-    caf::scheduled_actor::default_exception_handler(thrower, thrown);
     auto why = make_error(status_of(thrown));
     // Its first message was none, and a handler that made a promise has taken the sender.
     const auto* const handled = thrower->current_mailbox_element();

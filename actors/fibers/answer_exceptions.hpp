@@ -2,7 +2,8 @@
 //
 // Of its own CAF ends the actor, and who asked hears `runtime_error`, without a type and without a text. Here the
 // request's error and the actor's exit reason are the exception's status (fault.hpp), of which `ask` and others make
-// the exception again. The actor ends all the same, and CAF says so on standard error: what it holds may be half done.
+// the exception again. The actor ends all the same, since what it holds may be half done: its supervisor, or its
+// member, says so in the log.
 #pragma once
 
 #include <caf/behavior.hpp>

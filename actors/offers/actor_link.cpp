@@ -261,7 +261,10 @@ bool actor_link::begin_again() {
 
 void actor_link::note(status why) {
   const std::scoped_lock lock{mutex_};
-  if (state_ != state::up) why_ = std::move(why);
+  if (state_ == state::up) return;
+  // Whatever keeps it away, who asks it hears the same.
+  why_ = why.code() == status_code::unavailable ? std::move(why)
+                                                : why.wrap(status_code::unavailable, description() + " is not there");
 }
 
 void actor_link::announce(std::unique_lock<std::mutex>& lock) {

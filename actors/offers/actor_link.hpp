@@ -70,8 +70,8 @@ class actor_link : public std::enable_shared_from_this<actor_link> {
   /// Why it is not up; ok if it is.
   status why() const;
 
-  /// Waits until the link is known to be up or down. @throws unavailable_error, or the reason, if it is down or nothing
-  /// is known within `limit`; cancelled_error when the fiber is cancelled.
+  /// Waits until the link is known to be up or down. @throws the reason if it is down; deadline_exceeded_error if
+  /// nothing is known within `limit`; cancelled_error when the fiber is cancelled.
   caf::strong_actor_ptr await_known(duration limit);
   /// Waits until it is up, also through losses. @throws deadline_exceeded_error with the last reason; at once with a
   /// reason that no waiting mends.

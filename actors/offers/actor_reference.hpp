@@ -61,6 +61,17 @@ using answer_of = caf::response_type_unbox<
     caf::signatures_of_t<Actor>,
     caf::detail::type_list<typename caf::detail::implicit_conversions<std::decay_t<Ts>>::type...>>;
 
+/// Whether a function with these parameters takes this answer.
+template <class Parameters, class Answer>
+inline constexpr bool takes_answer = false;
+template <class... Parameters, class... Answer>
+inline constexpr bool takes_answer<caf::detail::type_list<Parameters...>, caf::detail::type_list<Answer...>> =
+    std::is_same_v<caf::detail::type_list<std::decay_t<Parameters>...>, caf::detail::type_list<Answer...>>;
+template <>
+inline constexpr bool takes_answer<caf::detail::type_list<>, caf::detail::type_list<void>> = true;
+template <>
+inline constexpr bool takes_answer<caf::detail::type_list<>, caf::detail::type_list<caf::unit_t>> = true;
+
 /// Of a request that waits until something is known of its actor. It is over when nothing holds this any more: the
 /// request is answered, or whoever made it has ended.
 struct waiting_request {
@@ -74,8 +85,8 @@ struct waiting_request {
   actor_link::place taken;
 };
 
-/// A request of an event-based actor over a link; `then` sends it.
-template <class Actor>
+/// A request of an event-based actor over a link; `then` sends it. `Answer` is the list of the answer's elements.
+template <class Actor, class Answer>
 class link_request {
  public:
   link_request(caf::scheduled_actor* self, std::shared_ptr<actor_link> link, duration limit, caf::message question)
@@ -84,6 +95,9 @@ class link_request {
   /// Calls one of the two in `self`, once, never before this returns. `on_error` takes a `const status&`.
   template <class OnValue, class OnError>
   void then(OnValue on_value, OnError on_error) && {
+    static_assert(
+        takes_answer<typename caf::detail::get_callable_trait<OnValue>::arg_types, Answer>,
+        "the function that takes the answer must have the parameters that the actor's interface answers with");
     if (!is_encoded_between(self_->node(), self_->node())) return send(std::move(on_value), std::move(on_error));
     send_where_all_is_encoded(std::move(on_value), std::move(on_error),
                               typename caf::detail::get_callable_trait<OnValue>::arg_types{});
@@ -91,19 +105,18 @@ class link_request {
 
  private:
   /// What arrives has come out of its bytes, as the question has on its way.
-  template <class OnValue, class OnError, class... Answer>
-  void send_where_all_is_encoded(OnValue on_value, OnError on_error, caf::detail::type_list<Answer...>) {
+  template <class OnValue, class OnError, class... Parts>
+  void send_where_all_is_encoded(OnValue on_value, OnError on_error, caf::detail::type_list<Parts...>) {
     const auto both = std::make_shared<std::pair<OnValue, OnError>>(std::move(on_value), std::move(on_error));
-    const auto arrive = [both, self = self_](Answer... answer) {
+    const auto arrive = [both, self = self_](Parts... answer) {
       const caf::strong_actor_ptr me{self->ctrl()};
       caf::message arrived;
       try {
-        arrived = passed_message(caf::make_message(static_cast<Answer&&>(answer)...), me);
+        arrived = passed_message(caf::make_message(static_cast<Parts&&>(answer)...), me);
       } catch (...) {
         return both->second(status_of(std::current_exception()));
       }
-      caf::message_handler handler{
-          [&](std::decay_t<Answer>&... parts) { both->first(static_cast<Answer&&>(parts)...); }};
+      caf::message_handler handler{[&](std::decay_t<Parts>&... parts) { both->first(static_cast<Parts&&>(parts)...); }};
       handler(arrived);
     };
     send(arrive, [both](const status& why) { both->second(why); });
@@ -144,11 +157,11 @@ class link_request {
                 }});
   }
 
-  template <class Close, class OnValue, class... Answer>
-  static auto closing(Close close, OnValue on_value, caf::detail::type_list<Answer...>) {
-    return [close = std::move(close), on_value = std::move(on_value)](Answer... answer) mutable {
+  template <class Close, class OnValue, class... Parts>
+  static auto closing(Close close, OnValue on_value, caf::detail::type_list<Parts...>) {
+    return [close = std::move(close), on_value = std::move(on_value)](Parts... answer) mutable {
       close();
-      on_value(static_cast<Answer&&>(answer)...);
+      on_value(static_cast<Parts&&>(answer)...);
     };
   }
 
@@ -200,7 +213,8 @@ class actor_reference {
 
   /// For event-based actors: `request(self, limit, ...).then(on_value, on_error)`.
   template <class Self, class... Ts>
-  detail::link_request<Actor> request(Self* self, duration limit, Ts&&... question) const {
+  detail::link_request<Actor, typename detail::answer_of<Actor, Ts...>::type> request(Self* self, duration limit,
+                                                                                      Ts&&... question) const {
     static_assert(detail::answer_of<Actor, Ts...>::valid, "the actor's interface has no such request");
     link();
     return {self, link_, limit, caf::make_message(std::forward<Ts>(question)...)};
@@ -286,6 +300,8 @@ struct asked_answer<void> {
 };
 template <>
 struct asked_answer<> : asked_answer<void> {};
+template <>
+struct asked_answer<caf::unit_t> : asked_answer<void> {};
 template <>
 struct asked_answer<caf::ok_atom> : asked_answer<void> {};
 

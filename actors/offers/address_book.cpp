@@ -62,9 +62,17 @@ std::vector<std::string> address_book::names() const {
   return result;
 }
 
-void address_book::forget(const caf::actor_addr& ended) {
+std::vector<std::string> address_book::names_of(const caf::actor_addr& actor) const {
   const std::scoped_lock lock{mutex_};
-  std::erase_if(offers_, [&](const auto& each) { return each.second.actor->address() == ended; });
+  std::vector<std::string> result;
+  for (const auto& [name, what] : offers_)
+    if (what.actor->address() == actor) result.push_back(name);
+  return result;
+}
+
+void address_book::forget(const caf::actor_addr& actor) {
+  const std::scoped_lock lock{mutex_};
+  std::erase_if(offers_, [&](const auto& each) { return each.second.actor->address() == actor; });
 }
 
 // --- links ----------------------------------------------------------------------------------------------------------

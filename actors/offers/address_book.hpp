@@ -45,6 +45,8 @@ class address_book {
   std::optional<offered> find(const std::string& name);
   /// The application's, for errors: troupe's own begin with "troupe/".
   std::vector<std::string> names() const;
+  /// Under which this actor is offered.
+  std::vector<std::string> names_of(const caf::actor_addr& actor) const;
 
   /// The link to that name, a new one if nobody has asked for it yet; one that is down for good is looked for again.
   /// @throws resource_exhausted_error
@@ -60,8 +62,8 @@ class address_book {
 
   void know(job_sizes jobs);
   void open(const directory_actor& directory);
-  /// This actor has ended.
-  void forget(const caf::actor_addr& ended);
+  /// This actor has ended, or nobody waits for its end any more: its names are free.
+  void forget(const caf::actor_addr& actor);
   void close(const status& why);
 
  private:

@@ -108,7 +108,7 @@ void directory_state::follow(const std::shared_ptr<actor_link>& link) {
   auto& member = place->second;
   auto known =
       std::find_if(member.links.begin(), member.links.end(), [&](const auto& one) { return one.link == link; });
-  if (known == member.links.end()) known = member.links.insert(known, followed_link{link, {}, false});
+  if (known == member.links.end()) known = member.links.insert(known, followed_link{.link = link, .found = {}});
   auto& one = *known;
   if (link->now() == actor_link::state::up) return;
   // It is asked for again: what was found did not fit.
@@ -233,6 +233,7 @@ void directory_state::search(const task_id& task, followed_member& member, follo
     ended([&](followed_link& now) {
       // Otherwise that the member is not there is the better reason.
       if (!followed_.at(task).present) return;
+      now.reason_known = true;
       now.link->note(why);
       later_again(task);
     });
@@ -243,13 +244,15 @@ void directory_state::search(const task_id& task, followed_member& member, follo
     if (!problem.ok()) return failed(problem);
     ended([&](followed_link& now) { settle(now, actor, *interface); });
   };
+  // The first time soon, so that who waits for less hears what is missing.
+  const auto limit = one.reason_known ? book_->limits().search_limit : book_->limits().first_search_limit;
   // Beyond the time that the search waits there.
-  const auto limit = book_->limits().search_limit;
+  const auto patience = limit + book_->limits().search_limit;
   const auto what = "looking for " + link->description();
   if (task.job == "chief")
-    requests_.ask(chief_, 2 * limit, what, answered, failed, find_atom_v, link->name(), std::int64_t{limit.count()});
+    requests_.ask(chief_, patience, what, answered, failed, find_atom_v, link->name(), std::int64_t{limit.count()});
   else
-    requests_.ask(member.door, 2 * limit, what, answered, failed, find_atom_v, link->name(),
+    requests_.ask(member.door, patience, what, answered, failed, find_atom_v, link->name(),
                   std::int64_t{limit.count()});
 }
 

@@ -55,6 +55,8 @@ class directory_state {
     std::shared_ptr<actor_link> link;
     caf::actor_addr found;
     bool searching = false;
+    /// It is known what its member offers instead.
+    bool reason_known = false;
   };
   struct followed_member {
     std::uint64_t key = 0;

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/has_ended.hpp>
 #include <troupe/actors/offers/child_scope.hpp>
@@ -6,6 +7,7 @@
 #include <caf/execution_unit.hpp>
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -80,6 +82,13 @@ bool member_context::has_begun_to_end() {
   return is_ending || has_ended;
 }
 
+caf::actor_system& member_context::live_system() const {
+  if (system_is_gone_)
+    throw failed_precondition_error{fmt::format(
+        "{} has ended with its cluster: what was kept of it is of no use any more", to_string(book->owner()))};
+  return system;
+}
+
 std::function<void()> member_context::take_at_stop() {
   const std::scoped_lock lock{mutex};
   if (at_stop.empty()) return nullptr;
@@ -97,8 +106,27 @@ std::vector<caf::actor> member_context::take_actors() {
 
 // --- the member -----------------------------------------------------------------------------------------------------
 
+namespace {
+
+/// One that has no supervisor ends without anybody's notice.
+void report_failure(const std::weak_ptr<member_context>& of, const caf::actor_addr& actor, const caf::error& reason) {
+  const auto context = of.lock();
+  if (!context || !context->report || !reason || reason == caf::exit_reason::user_shutdown) return;
+  if (context->has_begun_to_end()) return;
+  auto name = fmt::format("an actor (number {})", actor.id());
+  for (const auto& each : context->book->names_of(actor)) name = fmt::format("\"{}\"", each);
+  context->report(fmt::format("{} of {} has ended by an error, and no supervisor restarts it: {}", name,
+                              to_string(context->book->owner()), status_of(reason, "it").render()));
+}
+
+}  // namespace
+
 void member::keep(caf::actor actor) const {
   if (scope_) return scope_->keep(actor);
+  caf::actor_cast<caf::abstract_actor*>(actor)->attach_functor(
+      [context = std::weak_ptr{context_}, address = actor.address()](const caf::error& reason) {
+        report_failure(context, address, reason);
+      });
   const std::scoped_lock lock{context_->mutex};
   if (context_->has_ended) return caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   auto& actors = context_->actors;
@@ -109,6 +137,9 @@ void member::keep(caf::actor actor) const {
 
 void member::at_stop(std::function<void()> work) const {
   const std::scoped_lock lock{context_->mutex};
+  if (context_->has_ended)
+    throw failed_precondition_error{
+        fmt::format("{} has ended: nothing is done at its end any more", to_string(task()))};
   context_->at_stop.push_back(std::move(work));
 }
 
@@ -124,9 +155,9 @@ std::shared_ptr<actor_link> detail::link_from_here(const task_id& task, const st
                                                    const actor_interface& wanted) {
   if (const auto here = member_context::here()) return here->book->follow(task, name, wanted);
   auto nowhere = std::make_shared<actor_link>(task, name, wanted);
-  nowhere->fall({status_code::failed_precondition,
-                 "this reference to " + nowhere->description() +
-                     " was read where no cluster's code runs: find the actor with the cluster or member there"},
+  nowhere->fall({status_code::failed_precondition, "this reference to " + nowhere->description() +
+                                                       " was read where no member's code runs, or code of several: "
+                                                       "find the actor with the cluster or member there"},
                 true);
   return nowhere;
 }

@@ -45,10 +45,11 @@ class member {
       : context_(std::move(context)), scope_(std::move(scope)) {}
 
   const task_id& task() const { return context_->book->owner(); }
-  caf::actor_system& system() const { return context_->system; }
+  /// @throws failed_precondition_error when the cluster has ended, since the system may have ended, too.
+  caf::actor_system& system() const { return context_->live_system(); }
 
   /// `system().spawn(...)`; the actor ends with the member, and after the member's end at once. Who asks it hears what
-  /// an event-based one throws (answer_exceptions.hpp).
+  /// an event-based one throws (answer_exceptions.hpp). @throws as `system`
   template <caf::spawn_options Options = caf::no_spawn_options, class F, class... Ts>
   auto spawn(F body, Ts&&... arguments) const {
     auto handle = system().template spawn<Options>(detail::answering(std::move(body)), std::forward<Ts>(arguments)...);
@@ -65,9 +66,11 @@ class member {
 
   /// Others find the actor by this name, until it ends or `withdraw`. The name is this member's: others may use it,
   /// too.
-  /// @throws already_exists_error while a living actor has it; resource_exhausted_error (offer_limits.hpp).
+  /// @throws already_exists_error while a living actor has it; resource_exhausted_error (offer_limits.hpp);
+  /// invalid_argument_error for messages of a type that nobody has registered (TROUPE_MESSAGE).
   template <class Actor>
   actor_reference<Actor> offer(const std::string& name, const Actor& actor) const {
+    require_known_messages(system(), std::type_identity<Actor>{});
     context_->book->offer(name, {caf::actor_cast<caf::strong_actor_ptr>(actor), interface_of<Actor>()});
     return follow<Actor>(task(), name);
   }
@@ -75,8 +78,10 @@ class member {
   bool withdraw(const std::string& name) const { return context_->book->withdraw(name); }
 
   /// An actor of any member, found now or later. Its interface may offer more than `Actor` has.
+  /// @throws invalid_argument_error as `offer`
   template <class Actor>
   actor_reference<Actor> follow(const task_id& task, const std::string& name) const {
+    require_known_messages(system(), std::type_identity<Actor>{});
     return actor_reference<Actor>{context_->book->follow(task, name, interface_of<Actor>())};
   }
   /// The same, and waits until it is there. @throws deadline_exceeded_error that says what is missing: the member, or
@@ -111,6 +116,7 @@ class member {
   event_bus_actor events() const;
 
   /// Called when the member ends, before its actors do, in the thread that ends it. What it throws goes to the log.
+  /// @throws failed_precondition_error after the member's end.
   void at_stop(std::function<void()> work) const;
 
   const std::shared_ptr<member_context>& context() const { return context_; }

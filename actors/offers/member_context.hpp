@@ -6,6 +6,7 @@
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -51,12 +52,18 @@ struct member_context {
   void begin_end();
   bool has_begun_to_end();
 
+  /// The actor system may be destroyed from now on.
+  void leave_system() { system_is_gone_ = true; }
+  /// @throws failed_precondition_error when it may be destroyed.
+  caf::actor_system& live_system() const;
+
   /// What is to be done next at the end, the latest first; null: nothing more.
   std::function<void()> take_at_stop();
   /// The actors that end then, the latest first.
   std::vector<caf::actor> take_actors();
 
  private:
+  std::atomic<bool> system_is_gone_ = false;
   std::mutex failure_mutex_;
   std::function<void(const status&)> on_failure_;
 };

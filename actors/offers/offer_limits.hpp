@@ -19,6 +19,8 @@ struct offer_limits {
   std::size_t searches_max = 65'536;
   /// How long one search waits at the other member for a name that is not offered yet; then it begins again.
   duration search_limit = std::chrono::seconds{10};
+  /// The first one, until it is known why the name is not found.
+  duration first_search_limit = std::chrono::milliseconds{100};
   /// Between two attempts.
   duration search_retry = std::chrono::milliseconds{50};
 };

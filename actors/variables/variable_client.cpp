@@ -388,13 +388,13 @@ void variable_client::break_off(const shard_key& key, const status& why) {
 void variable_client::dial(const server_link& server) {
   const auto index = server.record.task.index;
   const auto number = server.number;
-  const auto failed = [this, index, number](const status& why) {
+  const auto name = to_string(server.record.task);
+  const auto failed = [this, index, number, name](const status& why) {
     auto* const dialled = in_state(index, number);
     if (dialled == nullptr) return;
-    dialled->problem = why;
+    dialled->problem = why.wrap("there is no link to " + name);
     enter(*dialled, link_state::pausing);
   };
-  const auto name = to_string(server.record.task);
   requests_.ask(
       dialer_, options_.dial_limit, "dialling " + name,
       [this, index, number, failed, name](member_actor& member) {

@@ -31,7 +31,7 @@ using sensor_actor =
                      // Never answers.
                      caf::replies_to<gather_atom>::with<caf::ok_atom>,
                      // Has the workers halve a large tensor, and adds it up.
-                     caf::replies_to<run_atom>::with<double>,
+                     caf::replies_to<run_atom>::with<std::int64_t>,
                      // Answers when it has heard of so many losses of worker 0.
                      caf::replies_to<event_atom, int>::with<caf::ok_atom>, caf::reacts_to<event_atom, wire<event>>>;
 
@@ -54,8 +54,8 @@ struct sensor_state {
 
 using stateful_sensor = sensor_actor::stateful_pointer<sensor_state>;
 
-caf::result<double> halve_on_workers(stateful_sensor self, const member& here) {
-  auto promise = self->make_response_promise<caf::typed_response_promise<double>>();
+caf::result<std::int64_t> halve_on_workers(stateful_sensor self, const member& here) {
+  auto promise = self->make_response_promise<caf::typed_response_promise<std::int64_t>>();
   auto coordinator = here.coordinator();
   const auto halves = coordinator.schedule(
       {.limit = 30s},
@@ -69,7 +69,7 @@ caf::result<double> halve_on_workers(stateful_sensor self, const member& here) {
       [promise](const tensor& half) mutable {
         double sum = 0;
         for (const auto each : half.values<float>()) sum += each;
-        promise.deliver(sum);
+        promise.deliver(static_cast<std::int64_t>(sum));
       },
       [promise](const status& why) mutable { promise.deliver(make_error(why)); });
   return promise;

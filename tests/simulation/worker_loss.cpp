@@ -188,8 +188,9 @@ BOOST_AUTO_TEST_CASE(a_worker_refuses_orders_of_another_session) {  // M-2
   cluster.advance(1ms);
   const auto work = [](int number) { return execution{number}.finish(); };
   const auto order = detail::packing_for<std::decay_t<decltype(work)>, int>::pack(7);
-  caf::anon_send(*worker, run_atom_v, session_id{1}, std::uint64_t{1}, std::uint64_t{1},
-                 wire<run_orders>{{.orders = {{.id = 1, .number = 1, .function = order.function, .arguments = order.arguments}}}});
+  caf::anon_send(
+      *worker, run_atom_v, session_id{1}, std::uint64_t{1}, std::uint64_t{1},
+      wire<run_orders>{{.orders = {{.id = 1, .number = 1, .function = order.function, .arguments = order.arguments}}}});
   cluster.advance(1s);
   BOOST_TEST(seen.started.empty());
   BOOST_TEST(cluster.fetch(cluster.schedule(work, 8)) == 8);
