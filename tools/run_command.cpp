@@ -140,7 +140,9 @@ void add_run_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command
       ->add_option("-r,--role", options->roles, "NAME=N members that only run the program's actors; may be given again")
+      // One value each time: a vector's option would take PROGRAM, too.
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command
       ->add_option("--max-restarts", launch.restarts_max,

@@ -64,7 +64,11 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
   flags.prefix_command(false);
   flags.add_option("--troupe-workers", result.size.workers)->check(CLI::Range(1, local_cluster::members_max));
   flags.add_option("--troupe-servers", result.size.servers)->check(CLI::Range(0, local_cluster::members_max));
-  flags.add_option("--troupe-role", roles)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  // One value each time: a vector's option would take the program's own arguments, too.
+  flags.add_option("--troupe-role", roles)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   flags.add_flag("--troupe-encode", result.size.encode);
   flags.add_option("--troupe-config", config_file);
   flags.add_option("--troupe-caf-config", result.caf_config)->check(CLI::ExistingFile);

@@ -368,6 +368,19 @@ BOOST_AUTO_TEST_CASE(run_forwards_signals_and_returns_the_chiefs_code) {
   ::close(pipe[0]);
 }
 
+BOOST_AUTO_TEST_CASE(the_program_may_stand_behind_any_option_of_the_command) {
+  for (const auto* last : {"--role=probe=1", "--role probe=1", "-r probe=1", "--workers 1"}) {
+    std::istringstream words{last};
+    std::vector<std::string> arguments{"run", "--role", "probe=1"};
+    for (std::string word; words >> word;) arguments.push_back(word);
+    arguments.insert(arguments.end(), {"/bin/sh", "-c", by_role("exit 7")});
+    troupe::child_process command{{TROUPE_COMMAND, arguments, {}}};
+    const auto ended = command.wait_for(patience);
+    BOOST_REQUIRE(ended.has_value());
+    BOOST_TEST(to_string(*ended) == "exit code 7", last);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(options_that_make_no_cluster_are_refused) {
   launcher_options options;
   options.program = "/bin/sh";

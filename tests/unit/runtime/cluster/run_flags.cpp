@@ -63,6 +63,13 @@ BOOST_AUTO_TEST_CASE(troupes_flags_are_taken_out_and_the_programs_own_come_throu
   BOOST_TEST(result.arguments == expected, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_role_takes_one_word_and_leaves_what_follows_to_the_program) {
+  const auto result = run_with({"--troupe-role", "probe=1", "--troupe-role", "probe=2", "input", "--epochs"});
+  BOOST_TEST(result.code == 0);
+  const std::vector<std::string> expected{"input", "--epochs"};
+  BOOST_TEST(result.arguments == expected, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(the_exit_code_is_the_programs_own_or_1_when_it_throws) {
   BOOST_TEST(run_with({}, 7).code == 7);
   std::string name = "program";
