@@ -4,6 +4,7 @@
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
 #include <troupe/runtime/cluster/event_log.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
+#include <troupe/runtime/program/process_end.hpp>
 #include <troupe/runtime/program/program_flags.hpp>
 #include <troupe/runtime/program/stop_request.hpp>
 #include <troupe/runtime/program/stop_signal.hpp>
@@ -18,7 +19,6 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 
 namespace troupe {
@@ -44,6 +44,17 @@ std::string text_of_exception() {
   }
 }
 
+/// Says in the log what the exception says that is being handled, unless it is what `stop` has ended a wait with.
+void log_failure(const stop_request& stop, const std::string& what) {
+  try {
+    throw;
+  } catch (const cancelled_error&) {
+    if (stop.is_known()) return;
+  } catch (...) {
+  }
+  log_error(what + text_of_exception());
+}
+
 /// Calls what the application wrote, in this thread, which a signal interrupts. Nothing: it threw, and the log says
 /// what.
 template <class Body>
@@ -52,7 +63,7 @@ std::optional<int> run_body(stop_request& stop, const Body& body) {
   try {
     return body();
   } catch (...) {
-    if (!stop.is_known()) log_error("the program failed: " + text_of_exception());
+    log_failure(stop, "the program failed: ");
   }
   return std::nullopt;
 }
@@ -82,8 +93,8 @@ int run_program_on_cluster(caf::actor_system& system, const process& here, const
     const stop_request::interrupted scope{here.stop};
     made = make_cluster(system, here, chosen);
     made->wait_until_ready([](const std::string& missing) { log_warning(missing); });
-  } catch (const error& failed) {
-    if (!here.stop.is_known()) log_error(failed.what());
+  } catch (const error&) {
+    log_failure(here.stop, "");
     return start_failed;
   }
   if (options.on_stop)
@@ -110,16 +121,12 @@ int run_chief(caf::actor_system& system, const process& here, const run_options&
   return supervisor_gave_up;
 }
 
-/// A worker's thread is in the user's code and may stay there: nobody can wait for it.
-[[noreturn]] void end_in_spite_of_closures(int code) {
-  std::fflush(nullptr);
-  std::_Exit(code);
-}
-
 int code_of(const member_end& end, const task_id& task) {
   if (end.how == member_end::kind::retired) return success;
-  log_error(fmt::format("{} ends itself: {}", to_string(task), end.why.render()));
-  if (end.how == member_end::kind::dismissed) end_in_spite_of_closures(dismissed);
+  const auto say = [line = fmt::format("{} ends itself: {}", to_string(task), end.why.render())] { log_error(line); };
+  // A thread is in the user's code and may stay there.
+  if (end.how == member_end::kind::dismissed) end_process(dismissed, say);
+  say();
   if (end.how == member_end::kind::gave_up) return supervisor_gave_up;
   return end.how == member_end::kind::failed ? program_failed : chief_lost;
 }
@@ -185,8 +192,14 @@ std::shared_ptr<tcp_bulk> install_transport(const program_flags& flags) {
 
 using role = std::function<int(caf::actor_system&, const process&)>;
 
+struct end_of_role {
+  int code = 0;
+  /// A worker in a closure that does not end: nobody can wait for it.
+  bool is_stuck = false;
+};
+
 /// Makes the actor system of this process and plays the role in it.
-int run_in_system(const program_flags& flags, stop_request& stop, const run_options& options, const role& plays) {
+end_of_role run_in_system(const program_flags& flags, stop_request& stop, const run_options& options, const role& plays) {
   const auto networked = flags.config.has_value();
   auto config = options.config ? std::make_unique<system_config>(options.config(), networked)
                                : std::make_unique<system_config>(networked);
@@ -197,8 +210,7 @@ int run_in_system(const program_flags& flags, stop_request& stop, const run_opti
   const auto threads = system->detached_actors();
   const auto code = plays(*system, {flags, stop});
   const auto ended = end_system(std::move(config), std::move(system), threads);
-  if (!ended && !is_chief(flags)) end_in_spite_of_closures(code);
-  return code;
+  return {code, !ended && !is_chief(flags)};
 }
 
 /// Reads the command line, hears signals, plays the role; every failure becomes an exit code.
@@ -224,11 +236,13 @@ int run_process(int argc, char** argv, const run_options& options, const role& p
     const stop_signal signal{grace,
                              {.on_signal =
                                   [&](const std::string& name) {
-                                    log_info(fmt::format("{}: ending within {} ms; a second signal ends at once", name,
-                                                         in_milliseconds(grace)));
                                     stop.announce(name);
                                     // A server's variables may be wanted for a last checkpoint.
                                     if (!is_server(*flags)) stop.interrupt();
+                                    do_without_waiting([name, grace] {
+                                      log_info(fmt::format("{}: ending within {} ms; a second signal ends at once",
+                                                           name, in_milliseconds(grace)));
+                                    });
                                   },
                               .on_late =
                                   [&] {
@@ -236,8 +250,10 @@ int run_process(int argc, char** argv, const run_options& options, const role& p
                                     stop.do_last_act();
                                   },
                               .on_end = [](const std::string& why) { log_error("the process ends now: " + why); }}};
-    const auto code = run_in_system(*flags, stop, options, plays);
-    return signal.exit_code().value_or(code);
+    const auto end = run_in_system(*flags, stop, options, plays);
+    const auto code = signal.exit_code().value_or(end.code);
+    if (end.is_stuck) end_process(code, [] {});
+    return code;
   } catch (const std::exception& failed) {
     log_error(failed.what());
     return start_failed;

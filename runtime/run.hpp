@@ -13,11 +13,15 @@
 //
 // Actors of the application's own come with it, on all members, without a `main` of its own:
 //
-//   return troupe::run(argc, argv, {
-//     .program = [](troupe::cluster& cluster) { auto sensors = cluster.find_all<sensor_actor>("worker", "sensor"); ...
-//     }, .on_member = [](troupe::member& here) { here.offer("sensor", here.spawn(sensor)); }, .on_stop =
-//     [](troupe::cluster& cluster) { ... },           // a last checkpoint
-//   });
+//   int main(int argc, char** argv) {
+//     return troupe::run(argc, argv, {
+//       .program = [](troupe::cluster& cluster) {
+//         const auto sensors = cluster.find_all<sensor_actor>("worker", "sensor");
+//         ...
+//       },
+//       .on_member = [](troupe::member& here) { here.offer("sensor", here.spawn(sensor)); },
+//       .on_stop = [](troupe::cluster& cluster) { ... }});  // a last checkpoint
+//   }
 //
 // Flags, taken out of the command line before the program sees it (all begin with --troupe-; --troupe-help lists them).
 //
@@ -25,8 +29,11 @@
 // waits throw cancelled_error, `on_stop` is called, and all members end as after the program; `on_stop` is called
 // beside a program that goes on computing when half of the time is over. A worker hands its closures back and ends what
 // the application has there; a parameter server serves on until the chief ends it, or half of the time is over. A
-// second signal, or the end of the grace time, ends the process at once. The signals are blocked in all threads of the
-// process.
+// second signal, or the end of the grace time, ends the process at once. The signals have a handler while `run` runs,
+// which any thread may be given: system calls that are never restarted (poll, nanosleep) then end early. Programs that
+// the process executes hear them as ever, a forked process that executes none does not. A signal that the process
+// ignored when it began stays ignored. From the first one on, writing to a pipe that nobody reads is an error and not
+// the end of the process.
 //
 // Exit codes: what the program returns; 1 it threw; 2 the command line or TF_CONFIG is wrong; 3 the chief was lost;
 // 4 the cluster did not start (a port in use, a member that never came); 5 the chief gave this worker up, because a

@@ -76,6 +76,7 @@ class launcher::implementation {
   enum class phase { idle, running, asking, leaving, stopping, killing, ended };
 
   void reserve_tasks();
+  bool is_progress_chosen() const;
   void launch(task& which);
   void wait_for_events(milliseconds timeout);
   void handle_signals();
@@ -86,6 +87,8 @@ class launcher::implementation {
   void on_failure(task& which, std::string_view reason);
   void start_due_tasks();
   void check_workers_left();
+  void check_reader();
+  void stop_in_order(int signal);
   void advance_phase();
   void enter(phase next, milliseconds limit);
   void signal_all(int signal);
@@ -102,6 +105,8 @@ class launcher::implementation {
   phase phase_ = phase::idle;
   clock::time_point phase_end_ = clock::time_point::max();
   int stop_requests_ = 0;
+  /// What reads this process's output is gone.
+  bool is_unread_ = false;
 };
 
 launcher::implementation::implementation(launcher_options options)
@@ -135,17 +140,23 @@ void launcher::implementation::reserve_tasks() {
   for (auto& each : tasks_) {
     each.environment = options_.environment;
     each.environment["TF_CONFIG"] = to_tf_config({cluster_, each.id});
-    each.environment[progress_variable] = "lines";
+    if (!is_progress_chosen()) each.environment[progress_variable] = "lines";
   }
   // The chief's bar passes through a pipe and then stands behind its name, so it is told what it cannot see.
   if (!options_.is_terminal[static_cast<std::size_t>(output_stream::standard_error)]) return;
   auto& chief = tasks_.back();
-  chief.environment[progress_variable] = "bar";
+  if (!is_progress_chosen()) chief.environment[progress_variable] = "bar";
   const auto columns = terminal_columns(STDERR_FILENO) - static_cast<int>(chief.name.size() + prefix_extra_columns);
   chief.environment["COLUMNS"] = std::to_string(std::max(columns, 1));
 }
 
+/// By the user, who has the last word.
+bool launcher::implementation::is_progress_chosen() const {
+  return std::getenv(progress_variable) != nullptr || options_.environment.contains(progress_variable);
+}
+
 int launcher::implementation::run() {
+  outlive_readers();
   signals_.emplace(std::initializer_list<int>{SIGINT, SIGTERM, SIGHUP});
   start();
   while (poll_once(std::chrono::hours{1})) {
@@ -179,6 +190,7 @@ bool launcher::implementation::poll_once(milliseconds timeout) {
   }
   // The chief first: when it has ended, the others lose their connection to it, and that is no reason to restart them.
   for (auto each = tasks_.rbegin(); each != tasks_.rend(); ++each) collect_end(*each);
+  check_reader();
   start_due_tasks();
   advance_phase();
   return phase_ != phase::ended;
@@ -208,7 +220,8 @@ void launcher::implementation::handle_signals() {
   while (signals_) {
     const auto signal = signals_->next();
     if (!signal) return;
-    request_stop(*signal);
+    // The programs of run() know SIGTERM and SIGINT as an orderly end, and so do most others.
+    request_stop(*signal == SIGHUP ? SIGTERM : *signal);
   }
 }
 
@@ -295,17 +308,26 @@ void launcher::implementation::check_workers_left() {
     if (each.id.job == "worker" && (each.process || each.restart_at)) return;
   }
   report("no worker is left; stopping the job");
-  request_stop(SIGTERM);
+  stop_in_order(SIGTERM);
+}
+
+/// A program whose reader is gone ends by its next line (`program | head`), and so does a job.
+void launcher::implementation::check_reader() {
+  if (!is_unread_ || phase_ != phase::running) return;
+  report("nobody reads the output any more; stopping the job");
+  stop_in_order(SIGTERM);
 }
 
 void launcher::implementation::request_stop(int signal) {
   if (phase_ == phase::idle || phase_ == phase::ended) return;
-  ++stop_requests_;
-  if (stop_requests_ > 1) {
-    signal_all(SIGKILL);
-    enter(phase::killing, kill_grace);
-    return;
-  }
+  if (++stop_requests_ == 1) return stop_in_order(signal);
+  signal_all(SIGKILL);
+  enter(phase::killing, kill_grace);
+}
+
+void launcher::implementation::stop_in_order(int signal) {
+  // Who has been asked to end would take it for a second signal.
+  if (phase_ != phase::running && phase_ != phase::leaving) return;
   // The others end with the chief, in order: what it does last may need them.
   auto& chief = tasks_.back();
   if (phase_ == phase::running && chief.process) {
@@ -377,7 +399,8 @@ void launcher::implementation::write(output_stream stream, std::string_view text
   }
   const auto file = stream == output_stream::standard_output ? STDOUT_FILENO : STDERR_FILENO;
   const auto interrupt = signals_ ? signals_->descriptor_number() : -1;
-  write_text(file, text, interrupt, phase_ == phase::running ? milliseconds{-1} : output_patience);
+  const auto patience = phase_ == phase::running ? milliseconds{-1} : output_patience;
+  is_unread_ = !write_text(file, text, interrupt, patience) || is_unread_;
 }
 
 launcher::implementation::task& launcher::implementation::find(const task_id& id) {

@@ -2,14 +2,14 @@
 //
 // The chief's end is the job's end, and its exit code is the job's. Until then a worker or server that ends by a
 // signal or with a code other than 0 is started again, with a delay that doubles each time, at most `restarts_max`
-// times; when no worker is left, the job is stopped. A process that exits with 0 has finished and stays away. Nothing
-// outlives the launcher: it forwards signals to the chief, kills what does not end within its grace time, and if it
-// dies itself the kernel kills the processes that it has started.
+// times; when no worker is left, or nobody reads the job's output any more, the job is stopped. A process that exits
+// with 0 has finished and stays away. Nothing outlives the launcher: it forwards signals to the chief, kills what does
+// not end within its grace time, and if it dies itself the kernel kills the processes that it has started.
 //
 //   idle --start--> running --chief ended--> leaving --leave_grace--> stopping --stop_grace--> killing --> ended
 //                      |                        ^                                                ^  (all are gone)
-//                      '--request_stop, or no worker left--> asking the chief --stop_grace-------'
-//                                               '----chief ended----'
+//                      '--request_stop, no worker left, no reader left--> asking the chief ------'
+//                                               '---------chief ended--------'   stop_grace
 //
 // Everything happens in poll_once, on one thread: no lock, no handler, no background activity.
 #pragma once
@@ -61,8 +61,9 @@ class launcher {
   launcher(const launcher&) = delete;
   launcher& operator=(const launcher&) = delete;
 
-  /// Starts everything, forwards SIGINT, SIGTERM and SIGHUP until the job has ended (a second one kills), and returns
-  /// the job's exit code. Other threads of this process must block these signals.
+  /// Starts everything, forwards SIGINT, SIGTERM and SIGHUP (as SIGTERM) until the job has ended (a second one kills),
+  /// and returns the job's exit code. Signals that this process ignores are not forwarded (nohup). From then on SIGPIPE
+  /// does not end this process.
   int run();
 
   /// Starts servers, workers and the chief, in this order. Throws what child_process throws; then nothing runs.
@@ -71,7 +72,7 @@ class launcher {
   /// Returns false when the job has ended and every process is gone.
   bool poll_once(std::chrono::milliseconds timeout);
   /// Ends the job in order: the chief gets `signal`, the others end after it; who does not is killed after
-  /// `stop_grace`. The second request kills at once.
+  /// `stop_grace`. The second request kills at once. A job that is being stopped already goes on with that.
   void request_stop(int signal);
   /// The chief's exit code, or 128 + the signal that killed it; nothing while it runs.
   std::optional<int> exit_code() const noexcept;

@@ -33,17 +33,19 @@ int terminal_columns(int file) {
   return columns > 0 ? columns : columns_default;
 }
 
-void write_text(int file, std::string_view text, int interrupt, std::chrono::milliseconds patience) {
+bool write_text(int file, std::string_view text, int interrupt, std::chrono::milliseconds patience) {
   while (!text.empty()) {
     std::array<pollfd, 2> watched{pollfd{file, POLLOUT, 0}, pollfd{interrupt, POLLIN, 0}};
     const auto ready = ::poll(watched.data(), watched.size(), static_cast<int>(patience.count()));
     if (ready < 0 && errno == EINTR) continue;
-    if ((watched[0].revents & POLLOUT) == 0) return;
+    // With an error, too: it is the write that says which.
+    if ((watched[0].revents & (POLLOUT | POLLERR)) == 0) return true;
     // A descriptor that is ready takes PIPE_BUF bytes without blocking.
     const auto count = ::write(file, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
-    if (count < 0 && errno != EINTR && errno != EAGAIN) return;
+    if (count < 0 && errno != EINTR && errno != EAGAIN) return errno != EPIPE;
     if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
   }
+  return true;
 }
 
 }  // namespace troupe

@@ -6,8 +6,8 @@
 
 namespace troupe {
 
-/// The environment variable that settles how progress is shown: "bar" or "lines". The launcher sets it, because its
-/// tasks write to pipes and cannot see the terminal behind them.
+/// The environment variable that settles how progress is shown: "bar" or "lines". The launcher sets it unless the user
+/// has, because its tasks write to pipes and cannot see the terminal behind them.
 inline constexpr auto progress_variable = "TROUPE_PROGRESS";
 
 /// Whether progress written to this file descriptor is best shown as a bar that is drawn over and over: as
@@ -20,7 +20,8 @@ int terminal_columns(int file);
 
 /// Writes all of `text` to a file descriptor, which may be a pipe whose reader is slow. Gives up, and leaves the rest
 /// out, when the reader is gone, when nothing could be written for `patience` (negative: no limit), or when nothing
-/// can be written and `interrupt` is readable (-1: no such descriptor).
-void write_text(int file, std::string_view text, int interrupt, std::chrono::milliseconds patience);
+/// can be written and `interrupt` is readable (-1: no such descriptor). False: the reader of a pipe is gone; SIGPIPE
+/// must not end the process (outlive_readers).
+bool write_text(int file, std::string_view text, int interrupt, std::chrono::milliseconds patience);
 
 }  // namespace troupe

@@ -62,7 +62,7 @@ class stop_request {
     const std::scoped_lock lock{mutex_};
     return failure_.ok() ? std::nullopt : std::optional{failure_};
   }
-  /// What the program's thread was interrupted with is no news.
+  /// A wait of the program's thread that was cancelled is no news then.
   bool is_known() const { return why() || failure(); }
 
   /// What is done once: by the program's thread when it has left the program, or beside it. Setting it waits for an act

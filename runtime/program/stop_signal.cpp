@@ -1,10 +1,11 @@
+#include <troupe/runtime/program/process_end.hpp>
 #include <troupe/runtime/program/stop_signal.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <csignal>
 #include <cstdlib>
 #include <limits>
 #include <utility>
@@ -45,6 +46,7 @@ std::optional<int> stop_signal::exit_code() const {
 
 void stop_signal::listen() {
   if (wait(duration::max()) != heard::signal) return;
+  outlive_readers();
   reaction_.on_signal(name_of(signal_));
   const auto next = [&](duration limit) {
     const auto what = wait(limit);
@@ -58,9 +60,7 @@ void stop_signal::listen() {
 }
 
 void stop_signal::end(const std::string& why) {
-  reaction_.on_end(why);
-  std::fflush(nullptr);
-  std::_Exit(code_of(signal_));
+  end_process(code_of(signal_), [say = reaction_.on_end, why] { say(why); });
 }
 
 stop_signal::heard stop_signal::wait(duration limit) {

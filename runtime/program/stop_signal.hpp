@@ -4,7 +4,8 @@
 //                        \________________________________________\___ this object is gone before: an orderly end
 //   second signal --> _Exit(128 + signal)
 //
-// The signals are blocked in the thread that makes it, and so in all that begin later: one thread hears them.
+// From the first signal on, a write to a pipe whose reader is gone fails and does not end the process: the same Ctrl-C
+// has ended the reader (`program | tee log`).
 #pragma once
 
 #include <troupe/actors/fibers/time.hpp>
@@ -20,17 +21,17 @@
 namespace troupe {
 
 struct stop_reaction {
-  /// Takes the signal's name, in a thread of its own; short.
+  /// Takes the signal's name, in the thread that hears the second one, too: it may not block.
   std::function<void(const std::string& signal)> on_signal;
   /// The program has not ended yet. In a thread of its own; may be long.
   std::function<void()> on_late;
-  /// The grace time is over, or a second signal has come: the process ends now.
+  /// The grace time is over, or a second signal has come: the process ends now. In a thread of its own, for 100 ms.
   std::function<void(const std::string& why)> on_end;
 };
 
 class stop_signal {
  public:
-  /// @throws resource_exhausted_error when no descriptor is left.
+  /// @throws resource_exhausted_error when no descriptor is left, or too many listen for signals.
   stop_signal(duration grace, stop_reaction reaction);
   /// On the thread that made it.
   ~stop_signal();
@@ -48,7 +49,7 @@ class stop_signal {
 
   const duration grace_;
   const stop_reaction reaction_;
-  const signal_source signals_;
+  signal_source signals_;
   const descriptor leaving_;
   std::atomic<int> signal_{0};
   std::thread late_;

@@ -286,6 +286,24 @@ BOOST_AUTO_TEST_CASE(a_second_stop_request_kills_at_once) {
   BOOST_TEST(job.cluster.exit_code().value() == 128 + SIGKILL);
 }
 
+BOOST_AUTO_TEST_CASE(the_first_request_is_no_second_one_for_a_job_that_stops_for_want_of_workers) {
+  launcher_options options;
+  options.workers = 1;
+  options.restarts_max = 0;
+  options.stop_grace = 1h;
+  recorded_launcher job{
+      by_role("trap 'echo asked' TERM; trap 'exit 5' USR1; echo ready; while :; do sleep 1000 & wait; done"), options};
+  job.cluster.start();
+  job.run_until_output("[chief] ready");
+  job.cluster.kill(worker_0, SIGKILL);
+  job.run_until_output("[chief] asked");
+  job.cluster.request_stop(SIGINT);
+  BOOST_TEST(job.cluster.poll_once(0ms));
+  job.cluster.kill(chief, SIGUSR1);
+  job.run_to_end();
+  BOOST_TEST(job.cluster.exit_code().value() == 5);
+}
+
 BOOST_AUTO_TEST_CASE(a_frozen_task_does_not_hold_up_the_end) {
   launcher_options options;
   options.stop_grace = 1h;
@@ -328,6 +346,18 @@ BOOST_AUTO_TEST_CASE(only_the_chief_is_told_to_draw_a_bar_and_only_on_a_terminal
   }
 }
 
+BOOST_AUTO_TEST_CASE(how_progress_is_shown_is_the_users_choice_if_there_is_one) {
+  const std::string tell = "echo \"$TROUPE_PROGRESS\"; exec sleep 1000";
+  launcher_options options;
+  options.workers = 1;
+  options.is_terminal = {true, true};
+  options.environment["TROUPE_PROGRESS"] = "lines";
+  recorded_launcher job{by_role(tell, tell), options};
+  job.cluster.start();
+  job.run_until([&] { return std::count(job.output[0].begin(), job.output[0].end(), '\n') == 2; });
+  BOOST_TEST(job.output[0].find("bar") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(when_the_launcher_is_killed_its_tasks_die) {
   std::array<int, 2> pipe{};
   BOOST_REQUIRE(::pipe2(pipe.data(), O_CLOEXEC) == 0);
@@ -349,23 +379,76 @@ BOOST_AUTO_TEST_CASE(when_the_launcher_is_killed_its_tasks_die) {
   ::close(pipe[0]);
 }
 
+/// A launcher in a process of its own, whose standard output this one reads.
+class forked_launcher {
+ public:
+  explicit forked_launcher(
+      const std::string& script, void (*prepare)() = [] {}) {
+    std::array<int, 2> pipe{};
+    BOOST_REQUIRE(::pipe2(pipe.data(), O_CLOEXEC) == 0);
+    read_ = troupe::descriptor{pipe[0]};
+    const troupe::descriptor write{pipe[1]};
+    pid_ = in_child([&] {
+      read_.reset();  // else the launcher itself would read its output, or could
+      ::dup2(write.get(), STDOUT_FILENO);
+      prepare();
+      launcher_options options;
+      options.program = "/bin/sh";
+      options.arguments = {"-c", script};
+      options.leave_grace = 10ms;
+      return launcher{options}.run();
+    });
+  }
+
+  std::string next_line() { return read_line(read_.get()); }
+  void stop_reading() { read_.reset(); }
+  void signal(int number) { ::kill(pid_, number); }
+  int code() { return shell_code(pid_); }
+
+ private:
+  troupe::descriptor read_;
+  pid_t pid_ = 0;
+};
+
 BOOST_AUTO_TEST_CASE(run_forwards_signals_and_returns_the_chiefs_code) {
-  std::array<int, 2> pipe{};
-  BOOST_REQUIRE(::pipe2(pipe.data(), O_CLOEXEC) == 0);
-  const auto owner = in_child([&] {
-    launcher_options options;
-    options.program = "/bin/sh";
-    options.arguments = {"-c", by_role("trap 'exit 6' TERM; echo ready; sleep 1000 & wait")};
-    options.output = [&](troupe::output_stream, std::string_view text) {
-      if (::write(pipe[1], text.data(), text.size()) < 0) std::abort();
-    };
-    return launcher{options}.run();
-  });
-  ::close(pipe[1]);
-  BOOST_TEST(read_line(pipe[0]) == "[chief] ready");
-  ::kill(owner, SIGTERM);
-  BOOST_TEST(shell_code(owner) == 6);
-  ::close(pipe[0]);
+  forked_launcher job{by_role("trap 'exit 6' TERM; echo ready; sleep 1000 & wait")};
+  BOOST_TEST(job.next_line() == "[chief] ready");
+  job.signal(SIGTERM);
+  BOOST_TEST(job.code() == 6);
+}
+
+BOOST_AUTO_TEST_CASE(a_terminal_that_goes_is_for_the_chief_what_sigterm_is) {
+  forked_launcher job{by_role("trap 'exit 6' TERM; trap 'exit 9' HUP; echo ready; sleep 1000 & wait")};
+  BOOST_TEST(job.next_line() == "[chief] ready");
+  job.signal(SIGHUP);
+  BOOST_TEST(job.code() == 6);
+}
+
+BOOST_AUTO_TEST_CASE(under_nohup_a_job_outlives_its_terminal) {
+  forked_launcher job{by_role("trap 'exit 6' TERM; echo ready; sleep 1000 & wait"),
+                      [] { std::signal(SIGHUP, SIG_IGN); }};
+  BOOST_TEST(job.next_line() == "[chief] ready");
+  job.signal(SIGHUP);
+  // Were the other one heard, this would be the second signal, which kills.
+  job.signal(SIGTERM);
+  BOOST_TEST(job.code() == 6);
+}
+
+// `troupe run program | tee log`: the same Ctrl-C has ended tee.
+BOOST_AUTO_TEST_CASE(a_reader_that_is_gone_keeps_no_job_from_its_orderly_end) {
+  forked_launcher job{by_role("trap 'echo bye; exit 6' INT; echo ready; sleep 1000 & wait")};
+  BOOST_TEST(job.next_line() == "[chief] ready");
+  job.stop_reading();
+  job.signal(SIGINT);
+  BOOST_TEST(job.code() == 6);
+}
+
+// `troupe run program | head`
+BOOST_AUTO_TEST_CASE(a_job_whose_output_nobody_reads_any_more_is_stopped_in_order) {
+  forked_launcher job{by_role("trap 'exit 6' TERM; while :; do echo line; sleep 0.01; done")};
+  BOOST_TEST(job.next_line() == "[chief] line");
+  job.stop_reading();
+  BOOST_TEST(job.code() == 6);
 }
 
 BOOST_AUTO_TEST_CASE(the_program_may_stand_behind_any_option_of_the_command) {
