@@ -14,6 +14,7 @@
 #include <troupe/runtime/cluster/dialer.hpp>
 #include <troupe/runtime/cluster/member_actors.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
+#include <troupe/runtime/cluster/system_needs.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -125,10 +126,7 @@ cluster::cluster(caf::actor_system& system, const task_config& config, cluster_o
         "a cluster is made by its chief, but this process is {}: make a troupe::cluster_node", to_string(config.task))};
   options.detection.check();
   options.coordinator.check();
-  if (!system.has_middleman())
-    throw failed_precondition_error{
-        "a cluster of several processes needs CAF's middleman: call load<caf::io::middleman>() in the constructor of "
-        "the actor system's config"};
+  require_network(system, "a cluster of several processes");
   implementation_->chief.dialer = system.spawn(network_dialer, tcp_connector::of_process());
   std::vector<std::pair<task_id, task_address>> list;
   for (const auto& task : config.cluster.tasks())
@@ -279,7 +277,8 @@ std::optional<cluster_view> cluster::wait_a_while_for(const std::vector<task_id>
   return result;
 }
 
-cluster_view cluster::wait_until_ready(const std::function<void(const std::string& missing)>& tell) {
+cluster_view cluster::wait_until_ready(const std::function<void(const std::string& missing)>& told) {
+  const auto tell = told ? told : log_warning;
   constexpr duration first = std::chrono::seconds{1};
   constexpr duration interval = std::chrono::seconds{5};
   std::vector<task_id> tasks;
@@ -291,7 +290,7 @@ cluster_view cluster::wait_until_ready(const std::function<void(const std::strin
     if (auto all = wait_a_while_for(tasks, std::min(pause, left))) return *std::move(all);
     const auto now = view();
     if (left <= pause) return begin_with_fewer(now, still_missing(now, tasks, limit), tell);
-    if (tell) tell("waiting for " + describe_absent(now, tasks));
+    tell("waiting for " + describe_absent(now, tasks));
   }
 }
 
@@ -306,7 +305,7 @@ cluster_view cluster::begin_with_fewer(const cluster_view& now, const std::strin
       throw unavailable_error{"the cluster did not start: every parameter server must be up; " + missing};
   }
   if (!usable) throw unavailable_error{"the cluster did not start: no worker is up; " + missing};
-  if (tell) tell("beginning without " + describe_absent(now, absent));
+  tell("beginning without " + describe_absent(now, absent));
   return now;
 }
 

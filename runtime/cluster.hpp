@@ -111,7 +111,8 @@ class cluster {
   int server_count() const;
 
   /// Waits for all members, at most `start_limit`. A cluster that lacks only some of its workers is ready then, too.
-  /// Calls `tell` with who is missing and why after a second, then every 5 s, and when it begins with fewer.
+  /// Calls `tell`, or writes to the log "troupe", who is missing and why: after a second, then every 5 s, and when it
+  /// begins with fewer.
   /// @throws unavailable_error that names what is missing and why.
   cluster_view wait_until_ready(const std::function<void(const std::string& missing)>& tell = {});
   /// Waits until these tasks are present. @throws deadline_exceeded_error with the reason for each that is not.

@@ -5,6 +5,7 @@
 #include <troupe/runtime/cluster/dialer.hpp>
 #include <troupe/runtime/cluster/member_actors.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
+#include <troupe/runtime/cluster/system_needs.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/cluster/unannounced.hpp>
 #include <troupe/runtime/cluster_node.hpp>
@@ -100,10 +101,7 @@ cluster_node::cluster_node(caf::actor_system& system, const task_config& config,
   if (config.task.job == "chief")
     throw invalid_argument_error{
         fmt::format("{} is no task for a node: a chief makes a troupe::cluster", to_string(config.task))};
-  if (!system.has_middleman())
-    throw failed_precondition_error{
-        "a node needs CAF's middleman: call load<caf::io::middleman>() in the constructor of the actor system's "
-        "config"};
+  require_network(system, "a node");
   const auto dialer = system.spawn(network_dialer, tcp_connector::of_process());
   self.dialer = caf::actor_cast<caf::actor>(dialer);
   try {

@@ -10,6 +10,7 @@
 #include <troupe/runtime/cluster/host_identity.hpp>
 #include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
+#include <troupe/runtime/cluster/system_needs.hpp>
 #include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/process_group.hpp>
 
@@ -150,10 +151,11 @@ rendezvous_actor dial(caf::actor_system& system, const task_address& chief, dura
 }
 
 /// The chief may not be up yet.
-rendezvous_actor reach(caf::actor_system& system, const task_address& chief, duration limit) {
+rendezvous_actor reach(caf::actor_system& system, const task_address& chief, const process_group_options& options) {
   const auto what = "connecting to " + to_string(chief);
   constexpr auto pause = std::chrono::milliseconds{50};
-  const auto deadline = later(current_time(), limit);
+  const auto deadline = later(current_time(), options.start_limit);
+  auto next_report = later(current_time(), std::chrono::seconds{1});
   while (true) {
     try {
       return dial(system, chief, std::max<duration>(deadline - current_time(), pause), what);
@@ -165,6 +167,10 @@ rendezvous_actor reach(caf::actor_system& system, const task_address& chief, dur
                                                          fmt::format("the chief at {} is not reached; is it running, "
                                                                      "and was it started as part of a group?",
                                                                      to_string(chief)))};
+      if (options.report && current_time() > next_report) {
+        options.report(fmt::format("waiting for the chief of the group at {}: {}", to_string(chief), failed.what()));
+        next_report = later(current_time(), std::chrono::seconds{5});
+      }
     }
     sleep_for(pause);
   }
@@ -202,6 +208,13 @@ struct process_group::implementation {
                              .gather_limit = options.start_limit,
                              .fetch_limit = options.start_limit,
                              .detection = options.detection};
+    if (options.report)
+      terms.report = [report = options.report, cluster = config.cluster](const std::vector<task_id>& missing) {
+        std::vector<std::string> names;
+        for (const auto& each : missing)
+          names.push_back(fmt::format("{} ({})", to_string(each), to_string(cluster.address(each))));
+        report(fmt::format("the group waits for {}", fmt::join(names, ", ")));
+      };
     meeting = system.spawn(rendezvous, std::move(terms));
     actors.push_back(caf::actor_cast<caf::actor>(meeting));
     publish(system, meeting, config.cluster.address(task), to_string(task));
@@ -267,16 +280,13 @@ process_group::process_group(caf::actor_system& system, const task_config& confi
   if (config.task.job == "ps" || !config.cluster.ps.empty())
     throw invalid_argument_error{
         "a group of processes in step has no parameter servers: start it with --ps 0, or without \"ps\" in TF_CONFIG"};
-  if (!system.has_middleman())
-    throw failed_precondition_error{
-        "a group of processes needs CAF's middleman: call load<caf::io::middleman>() in the constructor of the actor "
-        "system's config"};
+  require_network(system, "a group of processes");
   options.detection.check();
   self.host = config.cluster.address(config.task).host;
   if (config.task.job == "chief")
     self.host_rendezvous(config);
   else
-    self.meeting = reach(system, config.cluster.address({"chief", 0}), options.start_limit);
+    self.meeting = reach(system, config.cluster.address({"chief", 0}), options);
   self.ear = system.spawn(
       participant, participant_options{.host = self.meeting,
                                        .on_broken = [link = self.link](std::uint64_t generation, const status& why) {

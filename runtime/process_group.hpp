@@ -29,6 +29,9 @@ struct process_group_options {
   process_transport_choice transport = process_transport_choice::automatic;
   failure_detector_options detection;
   duration stop_limit = std::chrono::seconds{3};
+  /// Takes a line while processes are missing, after 1 s and then each 5 s: for whom this one waits, and where. Any
+  /// thread. `run_group` gives them to the log.
+  std::function<void(const std::string&)> report = {};
 };
 
 class process_group {

@@ -3,6 +3,7 @@
 #include <troupe/device/base/exception_types.hpp>
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
 #include <troupe/runtime/cluster/event_log.hpp>
+#include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/program/process_end.hpp>
 #include <troupe/runtime/program/program_flags.hpp>
@@ -35,10 +36,10 @@ struct process {
 std::string text_of_exception() {
   try {
     throw;
-  } catch (const thrown_elsewhere& failed) {
-    return failed.get_status().render();
-  } catch (const std::exception& failed) {
+  } catch (const error& failed) {
     return failed.what();
+  } catch (const std::exception&) {
+    return status_of(std::current_exception()).message();
   } catch (...) {
     return "it threw something that is no std::exception: " + status_of(std::current_exception()).message();
   }
@@ -72,7 +73,7 @@ std::unique_ptr<cluster> make_cluster(caf::actor_system& system, const process& 
   auto made = here.flags.config ? std::make_unique<cluster>(system, *here.flags.config, options)
                                 : std::make_unique<cluster>(system, here.flags.size, options);
   made->set_arguments(here.flags.program);
-  if (here.flags.config) log_events(system, made->events(), *spdlog::get(program_log_name));
+  if (const auto log = spdlog::get(program_log_name); log && here.flags.config) log_events(system, made->events(), log);
   return made;
 }
 
@@ -82,7 +83,7 @@ int run_program(const program_function& program, cluster& here) {
     return program(here);
   } catch (const aborted_error& failed) {
     log_error(fmt::format("the program failed: {}", failed.what()));
-    return closure_ends_workers;
+    return exit_code::closure_ends_workers;
   }
 }
 
@@ -92,10 +93,10 @@ int run_program_on_cluster(caf::actor_system& system, const process& here, const
   try {
     const stop_request::interrupted scope{here.stop};
     made = make_cluster(system, here, chosen);
-    made->wait_until_ready([](const std::string& missing) { log_warning(missing); });
+    made->wait_until_ready();
   } catch (const error&) {
     log_failure(here.stop, "");
-    return start_failed;
+    return exit_code::start_failed;
   }
   if (options.on_stop)
     here.stop.set_last_act([&] {
@@ -108,7 +109,7 @@ int run_program_on_cluster(caf::actor_system& system, const process& here, const
   const auto code = run_body(here.stop, [&] { return run_program(options.program, *made); });
   if (here.stop.why()) here.stop.do_last_act();
   here.stop.set_last_act(nullptr);
-  return code.value_or(program_failed);
+  return code.value_or(exit_code::program_failed);
 }
 
 int run_chief(caf::actor_system& system, const process& here, const run_options& options) {
@@ -118,25 +119,32 @@ int run_chief(caf::actor_system& system, const process& here, const run_options&
   const auto failure = here.stop.failure();
   if (!failure) return code;
   log_error("the program was ended: " + failure->render());
-  return supervisor_gave_up;
+  return exit_code::supervisor_gave_up;
 }
 
 int code_of(const member_end& end, const task_id& task) {
-  if (end.how == member_end::kind::retired) return success;
+  if (end.how == member_end::kind::retired) return exit_code::success;
   const auto say = [line = fmt::format("{} ends itself: {}", to_string(task), end.why.render())] { log_error(line); };
   // A thread is in the user's code and may stay there.
-  if (end.how == member_end::kind::dismissed) end_process(dismissed, say);
+  if (end.how == member_end::kind::dismissed) end_process(exit_code::dismissed, say);
   say();
-  if (end.how == member_end::kind::gave_up) return supervisor_gave_up;
-  return end.how == member_end::kind::failed ? program_failed : chief_lost;
+  if (end.how == member_end::kind::gave_up) return exit_code::supervisor_gave_up;
+  return end.how == member_end::kind::failed ? exit_code::program_failed : exit_code::chief_lost;
 }
 
 void wait_for_chief(cluster_node& member, const task_config& config) {
   constexpr auto interval = std::chrono::seconds{5};
-  const auto what =
-      fmt::format("{} listens on {} and waits for its chief of {}", to_string(config.task),
-                  to_string(config.cluster.address(config.task)), to_string(config.cluster.address({"chief", 0})));
+  const auto& own = config.cluster.address(config.task);
+  const auto is_everywhere = listen_address(own.host) != own.host;
+  const auto what = fmt::format("{} listens on {} and waits for its chief of {}", to_string(config.task),
+                                is_everywhere ? fmt::format("port {} of all its addresses", own.port) : to_string(own),
+                                to_string(config.cluster.address({"chief", 0})));
   log_info(what);
+  if (is_everywhere && own_numbers_of(own.host).empty())
+    log_warning(
+        fmt::format("{} is no name of this machine's as far as it knows; if others don't reach this task under "
+                    "it, correct its address",
+                    own.host));
   for (auto waited = interval; !member.wait_for(interval) && !member.is_adopted(); waited += interval)
     log_warning(fmt::format("{}, since {} s", what, waited.count()));
 }
@@ -151,11 +159,11 @@ int run_member(caf::actor_system& system, const process& here, const node_option
       return code_of(member.wait(), config.task);
     } catch (const cancelled_error& told) {
       member.leave(told.get_status());
-      return success;
+      return exit_code::success;
     }
   } catch (const error& failed) {
     log_error(failed.what());
-    return start_failed;
+    return exit_code::start_failed;
   }
 }
 
@@ -169,15 +177,18 @@ int run_role(caf::actor_system& system, const process& here, const run_options& 
 int run_participant(caf::actor_system& system, const process& here, const std::function<int(process_group&)>& program,
                     const process_group_options& options) {
   std::unique_ptr<process_group> group;
+  auto chosen = options;
+  if (!chosen.report) chosen.report = log_warning;
   try {
-    group = here.flags.config ? std::make_unique<process_group>(system, *here.flags.config, options)
+    const stop_request::interrupted scope{here.stop};
+    group = here.flags.config ? std::make_unique<process_group>(system, *here.flags.config, chosen)
                               : std::make_unique<process_group>(system);
-  } catch (const error& failed) {
-    log_error(failed.what());
-    return start_failed;
+  } catch (const error&) {
+    log_failure(here.stop, "");
+    return exit_code::start_failed;
   }
   group->set_arguments(here.flags.program);
-  return run_body(here.stop, [&] { return program(*group); }).value_or(program_failed);
+  return run_body(here.stop, [&] { return program(*group); }).value_or(exit_code::program_failed);
 }
 
 /// Large tensors travel beside the messages, between processes, for as long as somebody holds it.
@@ -199,11 +210,17 @@ struct end_of_role {
 };
 
 /// Makes the actor system of this process and plays the role in it.
-end_of_role run_in_system(const program_flags& flags, stop_request& stop, const run_options& options, const role& plays) {
+end_of_role run_in_system(const program_flags& flags, stop_request& stop, const run_options& options,
+                          const role& plays) {
   const auto networked = flags.config.has_value();
   auto config = options.config ? std::make_unique<system_config>(options.config(), networked)
                                : std::make_unique<system_config>(networked);
-  if (!flags.caf_config.empty()) config->read(flags.caf_config);
+  try {
+    if (!flags.caf_config.empty()) config->read(flags.caf_config);
+  } catch (const error& wrong) {
+    fmt::print(stderr, "{}\n", wrong.message());
+    return {exit_code::usage_error};
+  }
   const auto transport = install_transport(flags);
   auto system = std::make_unique<caf::actor_system>(*config);
   // CAF's own.
@@ -218,14 +235,14 @@ int run_process(int argc, char** argv, const run_options& options, const role& p
   std::optional<program_flags> flags;
   try {
     flags = parse_program_flags(argc, argv, options.size);
-    if (!flags) return success;
+    if (!flags) return exit_code::success;
     open_program_log(flags->log);
   } catch (const CLI::ParseError& wrong) {
     fmt::print(stderr, "{} (--troupe-help lists troupe's flags)\n", wrong.what());
-    return usage_error;
+    return exit_code::usage_error;
   } catch (const error& wrong) {
     fmt::print(stderr, "{}\n", wrong.message());
-    return usage_error;
+    return exit_code::usage_error;
   }
   report_crashes();
   // What a task says is of use when it says it, through a launcher's pipe, too.
@@ -254,12 +271,9 @@ int run_process(int argc, char** argv, const run_options& options, const role& p
     const auto code = signal.exit_code().value_or(end.code);
     if (end.is_stuck) end_process(code, [] {});
     return code;
-  } catch (const std::exception& failed) {
-    log_error(failed.what());
-    return start_failed;
   } catch (...) {
     log_error("the start failed: " + text_of_exception());
-    return start_failed;
+    return exit_code::start_failed;
   }
 }
 
@@ -268,7 +282,7 @@ int run_process(int argc, char** argv, const run_options& options, const role& p
 int run(int argc, char** argv, run_options options) {
   if (!options.program) {
     fmt::print(stderr, "run() was given no program\n");
-    return usage_error;
+    return exit_code::usage_error;
   }
   if (options.on_member) options.cluster.members.on_member = options.on_member;
   return run_process(argc, argv, options,
@@ -276,7 +290,12 @@ int run(int argc, char** argv, run_options options) {
 }
 
 int run_group(int argc, char** argv, std::function<int(process_group&)> program, process_group_options options) {
-  return run_process(argc, argv, {}, [&](caf::actor_system& system, const process& here) {
+  return run_process(argc, argv, {}, [&](caf::actor_system& system, const process& here) -> int {
+    if (!here.flags.size_flag.empty()) {
+      fmt::print(stderr, "{} has no use for a group of processes: without TF_CONFIG the group is this process alone\n",
+                 here.flags.size_flag);
+      return exit_code::usage_error;
+    }
     return run_participant(system, here, program, options);
   });
 }

@@ -56,15 +56,16 @@
 
 namespace troupe {
 
-enum exit_code : int {
-  success = 0,
-  program_failed = 1,
-  usage_error = 2,
-  chief_lost = 3,
-  start_failed = 4,
-  dismissed = 5,
-  closure_ends_workers = 6,
-  supervisor_gave_up = 7
+/// What a process of `run` ends with, beside what its program returns.
+struct exit_code {
+  static constexpr int success = 0;
+  static constexpr int program_failed = 1;
+  static constexpr int usage_error = 2;
+  static constexpr int chief_lost = 3;
+  static constexpr int start_failed = 4;
+  static constexpr int dismissed = 5;
+  static constexpr int closure_ends_workers = 6;
+  static constexpr int supervisor_gave_up = 7;
 };
 
 /// The chief's program; one that returns nothing has succeeded when it returns.

@@ -1,15 +1,13 @@
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/device/base/error.hpp>
+#include <troupe/runtime/files/caf_options.hpp>
 #include <troupe/runtime/system_config.hpp>
 
 #include <caf/actor_system_config.hpp>
 #include <caf/atom.hpp>
 #include <caf/io/middleman.hpp>
-#include <fmt/format.h>
 
-#include <fstream>
 #include <utility>
-#include <vector>
 
 namespace troupe {
 
@@ -24,15 +22,11 @@ system_config::system_config(std::unique_ptr<caf::actor_system_config> own, bool
   if (!networked) return;
   config_->load<caf::io::middleman>();
   // Messages are decoded lazily, so the I/O thread has little to do: handing them to further threads costs more.
-  config_->set("middleman.workers", std::size_t{0});
+  if (!caf::get_if<std::size_t>(&caf::content(*config_), "middleman.workers"))
+    config_->set("middleman.workers", std::size_t{0});
 }
 
-void system_config::read(const std::string& file) {
-  std::ifstream source{file};
-  if (!source) throw not_found_error{fmt::format("the configuration {} can't be read", file)};
-  if (const auto wrong = config_->parse(std::vector<std::string>{}, source))
-    throw invalid_argument_error{fmt::format("the configuration {} is wrong: {}", file, config_->render(wrong))};
-}
+void system_config::read(const std::string& file) { read_caf_options(file, *config_); }
 
 system_config::~system_config() = default;
 

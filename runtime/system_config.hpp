@@ -24,8 +24,8 @@ class system_config {
   system_config(std::unique_ptr<caf::actor_system_config> own, bool networked);
   ~system_config();
 
-  /// Reads options of CAF's and of the application's class from a file in CAF's format. @throws not_found_error,
-  /// invalid_argument_error
+  /// Reads options of CAF's and of the application's class from a file, in the form of INI files. @throws
+  /// not_found_error; invalid_argument_error that names the line or the option (files/caf_options.hpp)
   void read(const std::string& file);
 
   operator caf::actor_system_config&() const { return *config_; }  // NOLINT(google-explicit-constructor)

@@ -150,7 +150,9 @@ void add_run_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   command->add_option("--host", launch.host, "this machine's address that the tasks listen on")->capture_default_str();
-  command->add_option("--stop-grace", options->stop_grace_seconds, "seconds between SIGTERM and SIGKILL")
+  command
+      ->add_option("--stop-grace", options->stop_grace_seconds,
+                   "seconds between SIGTERM and SIGKILL, whatever --troupe-stop-grace the program has")
       ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str();
   command

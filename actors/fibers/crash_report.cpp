@@ -63,18 +63,22 @@ bool is_overflow(const running_fiber_report& fiber, const siginfo_t& info) {
 
 void handle(int signal, siginfo_t* info, void*) {
   const auto fiber = describe_running_fiber();
-  if (fiber.stack_begin != nullptr) {
-    signal_safe_text text;
-    text << "troupe: ";
+  signal_safe_text text;
+  text << "troupe: ";
+  if (fiber.stack_begin == nullptr) {
+    text << name_of(signal) << " ends this process; the thread that it came to runs no closure\n";
+  } else {
     if ((signal == SIGSEGV || signal == SIGBUS) && is_overflow(fiber, *info))
       text << "a fiber overflowed its stack of " << fiber.stack_bytes / 1024
            << " KiB; raise stack_bytes (worker_options.fibers, replica options), or put less on it. ";
     text << name_of(signal) << " ends this process, which runs "
          << (fiber.function == nullptr ? "a function of the program" : fiber.function) << "\n";
-    text.write();
   }
-  // The handler is no more: a fault comes again with the return, and so does abort's. What somebody has sent does not.
-  if (info->si_code <= 0 && signal != SIGABRT) ::raise(signal);
+  text.write();
+  // The handler is no more: a fault comes again with the return, and so does abort's, which this thread has sent to
+  // itself. What somebody else has sent does not.
+  const auto is_own_abort = signal == SIGABRT && info->si_code == SI_TKILL;
+  if (info->si_code <= 0 && !is_own_abort) ::raise(signal);
 }
 
 /// A thread's.

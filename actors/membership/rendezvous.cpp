@@ -84,19 +84,18 @@ caf::result<wire<group_roster>> rendezvous_state::gather(const participant_actor
   entry.candidate = candidate;
   auto promise = self_->make_response_promise<roster_promise>();
   entry.promise = promise;
-  if (gather_deadline_.number == 0)
+  if (gather_deadline_.number == 0) {
     gather_deadline_ = clock_.after(options_.gather_limit, [this] { give_up_gathering(); });
+    if (options_.report) report_missing_after(std::chrono::seconds{1});
+  }
   form();
   return promise;
 }
 
 void rendezvous_state::form() {
-  const auto here = [this](const task_id& task) {
-    const auto found = gathered_.find(task);
-    return found != gathered_.end() && found->second.promise;
-  };
-  if (options_.expected.empty() || !std::all_of(options_.expected.begin(), options_.expected.end(), here)) return;
+  if (options_.expected.empty() || !missing().empty()) return;
   clock_.cancel(std::exchange(gather_deadline_, {}));
+  clock_.cancel(report_);
   formed_ = true;
   words_.clear();
   group_roster roster{.generation = ++generation_, .members = {}, .token = fresh_token()};
@@ -106,16 +105,30 @@ void rendezvous_state::form() {
     if (auto promise = std::exchange(each.promise, {})) promise->deliver(answer);
 }
 
-void rendezvous_state::give_up_gathering() {
-  gather_deadline_ = {};
-  std::vector<std::string> missing;
+std::vector<task_id> rendezvous_state::missing() const {
+  std::vector<task_id> result;
   for (const auto& task : options_.expected) {
     const auto found = gathered_.find(task);
-    if (found == gathered_.end() || !found->second.promise) missing.push_back(to_string(task));
+    if (found == gathered_.end() || !found->second.promise) result.push_back(task);
   }
+  return result;
+}
+
+void rendezvous_state::report_missing_after(duration pause) {
+  report_ = clock_.after(pause, [this] {
+    options_.report(missing());
+    report_missing_after(std::chrono::seconds{5});
+  });
+}
+
+void rendezvous_state::give_up_gathering() {
+  gather_deadline_ = {};
+  clock_.cancel(report_);
+  std::vector<std::string> names;
+  for (const auto& task : missing()) names.push_back(to_string(task));
   const status late{status_code::deadline_exceeded,
                     fmt::format("the group is not complete after {} ms: {} did not come",
-                                in_milliseconds(options_.gather_limit), fmt::join(missing, ", "))};
+                                in_milliseconds(options_.gather_limit), fmt::join(names, ", "))};
   for (auto& [_, each] : gathered_)
     if (auto promise = std::exchange(each.promise, {})) promise->deliver(make_error(late));
 }

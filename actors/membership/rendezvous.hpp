@@ -23,6 +23,7 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <caf/typed_response_promise.hpp>
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,6 +39,8 @@ struct rendezvous_options {
   /// How long a process may wait for another one's word.
   duration fetch_limit = std::chrono::seconds{60};
   failure_detector_options detection;
+  /// Called while a group gathers, after 1 s and then each 5 s, with those that have not come.
+  std::function<void(const std::vector<task_id>&)> report = {};
   /// What one process may tell the others, in all.
   std::size_t words_max = 10'000;
 };
@@ -69,6 +72,8 @@ class rendezvous_state {
   caf::result<wire<group_roster>> gather(const participant_actor& participant, const group_candidate& candidate);
   void form();
   void give_up_gathering();
+  std::vector<task_id> missing() const;
+  void report_missing_after(duration pause);
   void lose(std::uint64_t key, const status& why);
   void break_group(const status& why);
   caf::result<caf::ok_atom> set(std::uint64_t generation, const std::string& key, std::string word);
@@ -84,6 +89,7 @@ class rendezvous_state {
   std::uint64_t generation_ = 0;
   std::map<task_id, gathered> gathered_;
   timers::ticket gather_deadline_;
+  timers::ticket report_;
   std::uint64_t last_key_ = 0;
   std::map<std::string, std::string> words_;
   std::map<std::string, std::vector<waiting_fetch>> fetching_;

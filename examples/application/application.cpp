@@ -103,7 +103,7 @@ int run_application() {
     return plan(system, chief);
   }
   troupe::cluster_node member{system, *task};
-  return member.wait().how == troupe::member_end::kind::retired ? EXIT_SUCCESS : troupe::chief_lost;
+  return member.wait().how == troupe::member_end::kind::retired ? EXIT_SUCCESS : troupe::exit_code::chief_lost;
 }
 
 }  // namespace

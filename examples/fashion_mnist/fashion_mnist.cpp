@@ -135,10 +135,10 @@ int main(int argc, char** argv) {
                 "this process. In the middle one worker process is killed, unless --no-kill is given.\n");
           else
             fmt::print(stderr, "fashion_mnist: {} (see --help)\n", stop.what());
-          return is_help ? success : usage_error;
+          return is_help ? exit_code::success : exit_code::usage_error;
         }
         train_and_report(cluster, chosen);
-        return success;
+        return exit_code::success;
       },
       training_cluster_options());
 }

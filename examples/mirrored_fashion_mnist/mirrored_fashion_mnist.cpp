@@ -87,11 +87,11 @@ int main(int argc, char** argv) {
     try {
       chosen = parse(group.arguments());
     } catch (const CLI::ParseError& stop) {
-      if (stop.get_exit_code() == 0) return success;
+      if (stop.get_exit_code() == 0) return exit_code::success;
       fmt::print(stderr, "mirrored_fashion_mnist: {} (see --help)\n", stop.what());
-      return usage_error;
+      return exit_code::usage_error;
     }
     train_and_report(group, chosen);
-    return success;
+    return exit_code::success;
   });
 }

@@ -98,9 +98,12 @@ void check_role_name(std::string_view name, std::string_view where) {
         "and '_' that begins with a letter",
         where, name, role_name_max);
   for (const std::string known : {"chief", "master", "worker", "ps"})
-    if (plain == known || plain == known + "s" || (known == "ps" && plain == "server") || plain == "servers")
-      refuse("{} has the job \"{}\", but the job is called \"{}\"", where, name,
-             plain.starts_with("server") ? "ps" : known);
+    if (plain == known || plain == known + "s" || (known == "ps" && plain == "server") || plain == "servers") {
+      const auto called = plain.starts_with("server") ? "ps" : known;
+      if (name == called)
+        refuse("{} makes \"{}\" a role, but it is a job of its own, with options of its own", where, name);
+      refuse("{} has the job \"{}\", but the job is called \"{}\"", where, name, called);
+    }
 }
 
 const std::vector<task_address>& cluster_spec::job(std::string_view name) const {

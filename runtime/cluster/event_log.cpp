@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include <utility>
+
 namespace troupe {
 
 namespace {
@@ -35,7 +37,7 @@ void write(spdlog::logger& log, const event& what) {
   }
 }
 
-event_listener::behavior_type event_log(event_listener::pointer, spdlog::logger* log) {
+event_listener::behavior_type event_log(event_listener::pointer, std::shared_ptr<spdlog::logger> log) {
   return {[log](event_atom, wire<event>& what) {
     if (what.open().ok()) write(*log, *what);
   }};
@@ -43,8 +45,8 @@ event_listener::behavior_type event_log(event_listener::pointer, spdlog::logger*
 
 }  // namespace
 
-void log_events(caf::actor_system& system, const event_bus_actor& events, spdlog::logger& log) {
-  const auto listener = system.spawn(event_log, &log);
+void log_events(caf::actor_system& system, const event_bus_actor& events, std::shared_ptr<spdlog::logger> log) {
+  const auto listener = system.spawn(event_log, std::move(log));
   caf::anon_send(events, listen_atom_v, listener);
 }
 

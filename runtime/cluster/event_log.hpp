@@ -5,14 +5,15 @@
 
 #include <caf/fwd.hpp>
 
+#include <memory>
+
 namespace spdlog {
 class logger;
 }
 
 namespace troupe {
 
-/// Subscribes a listener that logs members that come and go and what that meant for their closures. The logger must
-/// outlive the system.
-void log_events(caf::actor_system& system, const event_bus_actor& events, spdlog::logger& log);
+/// Subscribes a listener that logs members that come and go and what that meant for their closures.
+void log_events(caf::actor_system& system, const event_bus_actor& events, std::shared_ptr<spdlog::logger> log);
 
 }  // namespace troupe

@@ -68,6 +68,7 @@ member_actors member_actors::spawn(caf::actor_system& system, member_plan plan, 
     member here{made.application};
     options.on_member(here);
   } catch (...) {
+    log_error(fmt::format("on_member of {} failed", to_string(plan.who.task)));
     stop_application(*made.application, options.stop_limit);
     made.door = nullptr;
     stop_actors(std::move(made.all), options.stop_limit);
@@ -92,9 +93,9 @@ void do_at_stop(const std::function<void()>& work, const task_id& task) {
 }  // namespace
 
 bool stop_application(member_context& application, duration limit) {
-  const auto deadline = later(std::chrono::steady_clock::now(), limit);
   application.begin_end();
   while (const auto work = application.take_at_stop()) do_at_stop(work, application.book->owner());
+  const auto deadline = later(std::chrono::steady_clock::now(), limit);
   auto all_ended = true;
   for (auto& actor : application.take_actors())
     all_ended = stop_actors({std::move(actor)}, deadline - std::chrono::steady_clock::now()) && all_ended;

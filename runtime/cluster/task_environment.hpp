@@ -23,8 +23,8 @@ struct task_config {
 
 /// Reads the text of a TF_CONFIG. The task type "master" counts as "chief"; fields that troupe does not know, such as
 /// "environment" and "rpc_layer", are ignored.
-/// @throws invalid_argument_error for a malformed field.
-task_config parse_tf_config(std::string_view text);
+/// @throws invalid_argument_error for a malformed field; `source` is where the text stands.
+task_config parse_tf_config(std::string_view text, std::string_view source = "TF_CONFIG");
 
 /// The text that parse_tf_config reads.
 std::string to_tf_config(const task_config& config);

@@ -81,6 +81,7 @@ void tcp_connector::attempt(std::uint64_t number) {
   const auto which = of.begun++;
   const auto& address = of.addresses[which % of.addresses.size()];
   try {
+    if (of.attempts.size() >= options_.attempts_max) of.attempts.erase(std::next(of.attempts.begin()));
     if (auto socket = start_connecting(address)) {
       of.attempts.emplace(which, std::make_unique<watched_socket>(
                                      *loop_, std::move(socket), EPOLLOUT,

@@ -22,6 +22,8 @@ namespace troupe {
 
 struct tcp_connector_options {
   duration attempt_interval = std::chrono::milliseconds{100};
+  /// That go on at the same time at one host, each with a descriptor: the first one, and the latest.
+  std::size_t attempts_max = 8;
 };
 
 class tcp_connector final : public connector {

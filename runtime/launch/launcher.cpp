@@ -107,6 +107,8 @@ class launcher::implementation {
   int stop_requests_ = 0;
   /// What reads this process's output is gone.
   bool is_unread_ = false;
+  /// None is left, and none will come.
+  bool lacks_workers_ = false;
 };
 
 launcher::implementation::implementation(launcher_options options)
@@ -269,6 +271,8 @@ void launcher::implementation::collect_end(task& which) {
 
 void launcher::implementation::on_chief_end(const exit_status& status) {
   exit_code_ = status.shell_code();
+  // Nobody but this launcher has told it to end.
+  if (lacks_workers_ && stop_requests_ == 0 && exit_code_ == 128 + SIGTERM) exit_code_ = EXIT_FAILURE;
   if (phase_ != phase::running && phase_ != phase::asking) return;
   if (phase_ == phase::running && !status.success()) report(fmt::format("chief ended: {}", to_string(status)));
   enter(phase::leaving, options_.leave_grace);
@@ -308,6 +312,7 @@ void launcher::implementation::check_workers_left() {
     if (each.id.job == "worker" && (each.process || each.restart_at)) return;
   }
   report("no worker is left; stopping the job");
+  lacks_workers_ = true;
   stop_in_order(SIGTERM);
 }
 

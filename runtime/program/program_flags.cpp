@@ -3,7 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -19,11 +21,12 @@ constexpr auto help =
     "  --troupe-encode           in a cluster inside this process, too, all that members send each other is made into\n"
     "                            bytes and back, under the limits that hold between processes\n"
     "  --troupe-config FILE      what TF_CONFIG would hold: the cluster and this process's task\n"
-    "  --troupe-caf-config FILE  options of CAF's, and of the program's own config class, in CAF's format\n"
+    "  --troupe-caf-config FILE  options of CAF's, and of the program's own config class, as an INI file\n"
     "  --troupe-log-level LEVEL  trace, debug, info, warning, error, critical or off (info)\n"
     "  --troupe-log-file FILE    log lines are added to this file, not written to standard error\n"
     "  --troupe-log-json         log lines are JSON objects\n"
-    "  --troupe-stop-grace S     seconds for an orderly end after SIGTERM or SIGINT (10)\n"
+    "  --troupe-stop-grace S     seconds for an orderly end after SIGTERM or SIGINT (10); under troupe run\n"
+    "                            no more than its --stop-grace\n"
     "  --troupe-help             print this and exit\n"
     "Without TF_CONFIG and --troupe-config the whole cluster runs inside this process.\n"
     "Exit codes: the program's own; 1 it threw; 2 usage; 3 the chief was lost; 4 the cluster did not start;\n"
@@ -33,7 +36,8 @@ constexpr auto help =
 
 std::string read_file(const std::string& path) {
   std::ifstream file{path};
-  if (!file) throw not_found_error{fmt::format("--troupe-config: the file {} can't be read", path)};
+  if (!file || std::filesystem::is_directory(path))
+    throw not_found_error{fmt::format("--troupe-config: {} can't be read; it must be a file", path)};
   return {std::istreambuf_iterator<char>{file}, {}};
 }
 
@@ -83,13 +87,23 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
     return std::nullopt;
   }
   result.program = flags.remaining();
-  for (const auto& argument : result.program)
-    if (argument.starts_with("--troupe-"))
-      throw invalid_argument_error{fmt::format("{} is no flag of troupe's; --troupe-help lists them", argument)};
+  // What stands behind "--" is the program's own, whatever it is called.
+  const std::vector<std::string_view> given{argv, argv + argc};
+  const auto behind = std::max<std::ptrdiff_t>(given.end() - std::find(given.begin(), given.end(), "--") - 1, 0);
+  for (auto argument = result.program.begin(); argument != result.program.end() - behind; ++argument)
+    if (argument->starts_with("--troupe-"))
+      throw invalid_argument_error{fmt::format("{} is no flag of troupe's; --troupe-help lists them", *argument)};
+  for (const auto* flag : {"--troupe-workers", "--troupe-servers", "--troupe-role", "--troupe-encode"})
+    if (flags.count(flag) != 0) result.size_flag = flag;
   for (const auto& role : roles) add_role(role, result.size.roles);
   if (stop_grace_seconds > 0)
     result.stop_grace = std::chrono::duration_cast<duration>(std::chrono::duration<double>{stop_grace_seconds});
-  result.config = config_file.empty() ? tf_config_from_environment() : parse_tf_config(read_file(config_file));
+  result.config =
+      config_file.empty() ? tf_config_from_environment() : parse_tf_config(read_file(config_file), config_file);
+  if (result.config && !result.size_flag.empty())
+    throw invalid_argument_error{
+        fmt::format("{} is for a cluster inside this process, but {} says that it is one task of many",
+                    result.size_flag, config_file.empty() ? "TF_CONFIG" : config_file)};
   return result;
 }
 

@@ -14,10 +14,12 @@ namespace troupe {
 
 struct program_flags {
   local_cluster size;
+  /// One of the flags that have changed it; empty: none has.
+  std::string size_flag;
   /// From TF_CONFIG, or the file that stands for it; nothing: the whole cluster is this process.
   std::optional<task_config> config;
   program_log_options log;
-  /// CAF's own options, in the format of its files; empty: none.
+  /// A file of CAF's own options (files/caf_options.hpp); empty: none.
   std::string caf_config;
   std::optional<duration> stop_grace;
   /// What is left for the program.

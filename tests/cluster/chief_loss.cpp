@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(when_the_chief_is_killed_all_others_end_with_code_3_at_once
     cluster.start();
     cluster.wait_for("running");
     cluster.signal(chief_task, SIGKILL);
-    require_members_end(cluster, chief_lost, 3s);
+    require_members_end(cluster, exit_code::chief_lost, 3s);
     for (const auto* task : {"worker/task:0", "worker/task:1", "ps/task:0", "ps/task:1"})
       BOOST_TEST(cluster.has(fmt::format("/job:{} ends itself: unavailable: the chief is lost", task)),
                  cluster.output());
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(when_the_chief_is_silent_for_longer_than_its_members_bear_t
   cluster.wait_for("running");
   const stopwatch watch;
   cluster.signal(chief_task, SIGSTOP);
-  require_members_end(cluster, chief_lost, 10s);
+  require_members_end(cluster, exit_code::chief_lost, 10s);
   BOOST_TEST(watch.elapsed().count() > 900);
   BOOST_TEST(cluster.has("nothing was heard of it for 1000 ms"), cluster.output());
 }
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(when_the_chief_is_frozen_for_less_than_its_members_bear_the
   cluster.pass(3s);
   cluster.signal(chief_task, SIGCONT);
   BOOST_TEST(to_string(cluster.end_of(chief_task)) == "exit code 0", cluster.output());
-  require_members_end(cluster, success, 10s);
+  require_members_end(cluster, exit_code::success, 10s);
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_in_the_middle_of_a_long_computation_ends_soon_after_its_chief) {
@@ -144,22 +144,22 @@ BOOST_AUTO_TEST_CASE(a_worker_in_the_middle_of_a_long_computation_ends_soon_afte
   cluster.wait_for("computing");
   cluster.wait_for("computing");
   cluster.signal(chief_task, SIGKILL);
-  require_members_end(cluster, chief_lost, 15s);
+  require_members_end(cluster, exit_code::chief_lost, 15s);
 }
 
 BOOST_AUTO_TEST_CASE(when_the_chiefs_program_ends_all_others_end_with_code_0_though_closures_run) {
   process_cluster cluster{ends_while_closures_run.name(), {.servers = 2}};
   cluster.start();
   BOOST_TEST(to_string(cluster.end_of(chief_task)) == "exit code 0");
-  require_members_end(cluster, success, 10s);
+  require_members_end(cluster, exit_code::success, 10s);
 }
 
 BOOST_AUTO_TEST_CASE(a_program_that_throws_ends_its_chief_with_code_1_and_the_others_in_order) {
   process_cluster cluster{throws.name()};
   cluster.start();
   BOOST_TEST(to_string(cluster.end_of(chief_task)) == "exit code 1");
-  BOOST_TEST(cluster.has("the program failed: the data set is empty"), cluster.output());
-  require_members_end(cluster, success, 10s);
+  BOOST_TEST(cluster.has("the program failed: std::runtime_error: the data set is empty"), cluster.output());
+  require_members_end(cluster, exit_code::success, 10s);
 }
 
 BOOST_AUTO_TEST_CASE(a_cluster_starts_and_ends_in_order_again_and_again) {
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_starts_and_ends_in_order_again_and_again) {
     process_cluster cluster{nothing_to_do.name(), {.workers = 3, .servers = 2}};
     cluster.start();
     BOOST_TEST(to_string(cluster.end_of(chief_task)) == "exit code 0", cluster.output());
-    require_members_end(cluster, success, 5s);
+    require_members_end(cluster, exit_code::success, 5s);
   }
 }
 

@@ -104,7 +104,7 @@ void require_text(const end_of_job& end, const std::string& text) {
 
 BOOST_AUTO_TEST_CASE(a_closure_that_aborts_its_workers_is_named_and_ends_the_job_with_a_code_of_its_own) {
   const auto end = run_job({crashing_program.name(), "gives_up"});
-  BOOST_TEST(end.code == closure_ends_workers);
+  BOOST_TEST(end.code == exit_code::closure_ends_workers);
   require_text(end, "troupe: SIGABRT ends this process, which runs");
   require_text(end, "closures of /job:worker/task:0 run again elsewhere: ");
   require_text(end, "was lost with its worker 8 times; it ran alone at last, so that it is most likely what ends them");
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_closure_that_aborts_its_workers_is_named_and_ends_the_job
 
 BOOST_AUTO_TEST_CASE(closures_beside_one_that_aborts_its_workers_end_all_the_same_and_are_not_blamed) {
   const auto end = run_job({crashes_beside_others.name()});
-  BOOST_TEST(end.code == closure_ends_workers);
+  BOOST_TEST(end.code == exit_code::closure_ends_workers);
   require_text(end, "all others have ended");
   const auto line = end.text.substr(end.text.find("the program failed: "), 200);
   BOOST_TEST((line.find("gives_up(int) at crashes.cpp") != std::string::npos), line);
@@ -127,14 +127,14 @@ BOOST_AUTO_TEST_CASE(closures_beside_one_that_aborts_its_workers_end_all_the_sam
 
 BOOST_AUTO_TEST_CASE(a_stack_that_overflows_is_said_with_its_size_and_the_function) {
   const auto end = run_job({crashing_program.name(), "goes_deep"});
-  BOOST_TEST(end.code == closure_ends_workers);
+  BOOST_TEST(end.code == exit_code::closure_ends_workers);
   require_text(end, "troupe: a fiber overflowed its stack of 1024 KiB; raise stack_bytes");
   require_text(end, "killed by SIGSEGV");
 }
 
 BOOST_AUTO_TEST_CASE(a_fault_elsewhere_is_not_taken_for_an_overflow) {
   const auto end = run_job({crashing_program.name(), "follows_null"});
-  BOOST_TEST(end.code == closure_ends_workers);
+  BOOST_TEST(end.code == exit_code::closure_ends_workers);
   require_text(end, "troupe: SIGSEGV ends this process, which runs");
   BOOST_TEST(end.text.find("overflowed") == std::string::npos);
 }

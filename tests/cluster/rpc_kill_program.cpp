@@ -107,7 +107,7 @@ int serve(const std::string& layer, const task_address& address) {
   say("serving");
   enough.wait();
   here.stop();
-  return success;
+  return exit_code::success;
 }
 
 // --- what a client watches ------------------------------------------------------------------------------------------
@@ -355,12 +355,12 @@ int call(const std::string& layer, const task_address& address, int index) {
   }};
   calls.call();
   say("closed; the latest end of a call was {} ms after its deadline", calls.worst_lateness().count());
-  return success;
+  return exit_code::success;
 }
 
 int run(int argc, char** argv) {
   const auto config = tf_config_from_environment();
-  if (argc != 3 || !config) return usage_error;
+  if (argc != 3 || !config) return exit_code::usage_error;
   const auto& address = config->cluster.address({"ps", 0});
   return config->task.job == "ps" ? serve(argv[2], address) : call(argv[2], address, config->task.index);
 }

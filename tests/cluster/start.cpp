@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_member_whose_port_is_taken_ends_with_code_4_and_says_whic
   process_cluster cluster{starts_soon.name()};
   const stranger holds{cluster.config(chief_task).cluster.address(worker_task(0))};
   cluster.start(worker_task(0));
-  require_end(cluster, worker_task(0), start_failed);
+  require_end(cluster, worker_task(0), exit_code::start_failed);
   require_text(cluster, fmt::format("/job:worker/task:0 can't listen on {}", address_of(cluster, worker_task(0))));
   require_text(cluster, "Address already in use; is another process using the port?");
 }
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_member_whose_address_is_another_machines_ends_with_code_4
   auto elsewhere = cluster.config(worker_task(0));
   elsewhere.cluster.worker[0] = {"192.0.2.1", 40000};
   cluster.start(worker_task(0), {}, elsewhere);
-  require_end(cluster, worker_task(0), start_failed);
+  require_end(cluster, worker_task(0), exit_code::start_failed);
   require_text(cluster,
                "/job:worker/task:0 can't listen on 192.0.2.1:40000: Cannot assign requested address; no network "
                "interface of this machine has it");
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_chief_without_any_worker_ends_with_code_4_and_names_those
   process_cluster cluster{starts_soon.name()};
   cluster.start(server_task(0));
   cluster.start(chief_task);
-  require_end(cluster, chief_task, start_failed);
+  require_end(cluster, chief_task, exit_code::start_failed);
   require_text(cluster, "no worker is up; after 1500 ms these members are still missing: ");
   for (int i = 0; i < 2; ++i)
     require_text(cluster, fmt::format("/job:worker/task:{} at {}", i, address_of(cluster, worker_task(i))));
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_chief_without_one_of_its_servers_ends_with_code_4) {
   process_cluster cluster{starts_soon.name(), {.servers = 2}};
   for (const auto& task : cluster.tasks())
     if (task != server_task(1)) cluster.start(task);
-  require_end(cluster, chief_task, start_failed);
+  require_end(cluster, chief_task, exit_code::start_failed);
   require_text(cluster, "every parameter server must be up");
   require_text(cluster, fmt::format("/job:ps/task:1 at {}", address_of(cluster, server_task(1))));
 }
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_that_lacks_one_of_its_workers_starts_without_it) 
   for (const auto& task : cluster.tasks())
     if (task != worker_task(1)) cluster.start(task);
   cluster.wait_for("the sum is 42");
-  require_end(cluster, chief_task, success);
+  require_end(cluster, chief_task, exit_code::success);
   const auto absent = fmt::format("/job:worker/task:1 at {}: ", address_of(cluster, worker_task(1)));
   require_text(cluster, "warning: waiting for " + absent);
   require_text(cluster, "warning: beginning without " + absent);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(something_else_at_a_workers_address_is_named_and_does_not_h
   const stranger listens{cluster.config(chief_task).cluster.address(worker_task(0))};
   cluster.start(server_task(0));
   cluster.start(chief_task);
-  require_end(cluster, chief_task, start_failed);
+  require_end(cluster, chief_task, exit_code::start_failed);
   require_text(cluster, fmt::format("/job:worker/task:0 at {}", address_of(cluster, worker_task(0))));
 }
 
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_member_that_has_another_tf_config_than_its_chief_is_refus
   cluster.start(server_task(0));
   cluster.start(worker_task(1), {}, exchanged);
   cluster.start(chief_task);
-  require_end(cluster, chief_task, start_failed);
+  require_end(cluster, chief_task, exit_code::start_failed);
   require_text(cluster, "the chief expects /job:worker/task:1 at this address, but /job:worker/task:0 answers there");
   require_text(cluster, "TF_CONFIG");
 }
@@ -178,8 +178,8 @@ BOOST_AUTO_TEST_CASE(a_member_whose_chief_never_comes_ends_with_code_3) {
   process_cluster cluster{starts_soon.name()};
   cluster.start(worker_task(0));
   cluster.start(server_task(0));
-  require_end(cluster, worker_task(0), chief_lost);
-  require_end(cluster, server_task(0), chief_lost);
+  require_end(cluster, worker_task(0), exit_code::chief_lost);
+  require_end(cluster, server_task(0), exit_code::chief_lost);
   require_text(cluster, "no chief came within 2000 ms");
 }
 

@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(what_goes_wrong_after_a_signal_is_said) {
   single_process failing{fails_at_its_end};
   single_process::wait_for("works", failing.standard_output());
   failing.signal(SIGTERM);
-  single_process::wait_for("the program failed: the disk is full", failing.standard_error());
+  single_process::wait_for("the program failed: std::runtime_error: the disk is full", failing.standard_error());
   BOOST_TEST(failing.end() == "exit code 143");
 }
 

@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_worker_whose_supervisor_gives_up_ends_in_order_and_is_sta
   job.start();
   const auto deadline = std::chrono::steady_clock::now() + 60s;
   while (job.poll_once(50ms)) BOOST_REQUIRE_MESSAGE(std::chrono::steady_clock::now() < deadline, text);
-  BOOST_TEST(job.exit_code().value() == success, text);
+  BOOST_TEST(job.exit_code().value() == exit_code::success, text);
   for (const auto* part :
        {"\"fragile\" on /job:worker/task:0 failed; it is restarted in 1 ms, restart 1 of 2 within 60000 ms: data_loss: "
         "the sensor is broken",

@@ -30,7 +30,7 @@ int test_program::run_task(int argc, char** argv) {
   const auto found = argc > 1 ? programs().find(std::string_view{argv[1]}) : programs().end();
   if (found != programs().end()) return found->second(argc, argv);
   fmt::print(stderr, "the first argument must name one of the test's {} programs\n", programs().size());
-  return usage_error;
+  return exit_code::usage_error;
 }
 
 void require(bool condition, std::string_view what) {

@@ -41,7 +41,7 @@ int serve(const std::string& layer, const std::string& address) {
   say("serving");
   auto number = 0;
   ::sigwait(&signals, &number);
-  return success;
+  return exit_code::success;
 }
 
 int call(const std::string& layer, const std::string& address) {
@@ -53,13 +53,13 @@ int call(const std::string& layer, const std::string& address) {
     say("echoed {} bytes", content.size_bytes());
   }
   say("all echoed");
-  return success;
+  return exit_code::success;
 }
 
 /// Arguments: the layer, and, if not at its address in TF_CONFIG, where the server listens and where clients call it.
 int run_either(int argc, char** argv) {
   const auto config = tf_config_from_environment();
-  if (argc < 3 || !config) return usage_error;
+  if (argc < 3 || !config) return exit_code::usage_error;
   const auto& address = config->cluster.address(server_task(0));
   try {
     if (config->task.job != "ps")
@@ -67,7 +67,7 @@ int run_either(int argc, char** argv) {
     return serve(argv[2], argc > 3 ? fmt::format("{}:{}", argv[3], address.port) : to_string(address));
   } catch (const error& failed) {
     say("failed: {}", failed.what());
-    return program_failed;
+    return exit_code::program_failed;
   }
 }
 

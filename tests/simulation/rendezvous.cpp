@@ -18,8 +18,12 @@ using namespace std::chrono_literals;
 
 struct three_processes {
   simulated_world world;
+  /// Of processes that are missing, as they are reported.
+  std::vector<std::size_t> reports;
   rendezvous_actor host = world.spawn(
-      rendezvous, rendezvous_options{.expected = {{"chief", 0}, {"worker", 0}, {"worker", 1}}, .gather_limit = 30s});
+      rendezvous, rendezvous_options{.expected = {{"chief", 0}, {"worker", 0}, {"worker", 1}},
+                                     .gather_limit = 30s,
+                                     .report = [this](const auto& missing) { reports.push_back(missing.size()); }});
   process chief{world, host, {"chief", 0}};
   process first{world, host, {"worker", 0}};
   process second{world, host, {"worker", 1}};
@@ -62,6 +66,22 @@ BOOST_FIXTURE_TEST_CASE(who_did_not_come_in_time_is_named, three_processes) {
              chief.what().refused.render());
   BOOST_TEST((second.what().refused.code() == status_code::deadline_exceeded));
   form();
+}
+
+BOOST_FIXTURE_TEST_CASE(who_is_missing_is_reported_after_a_second_and_then_each_five_while_a_group_gathers,
+                        three_processes) {
+  using counts = std::vector<std::size_t>;
+  world.advance(10s);
+  BOOST_TEST(reports.empty());
+  chief.gather();
+  world.advance(7s);
+  BOOST_TEST(reports == (counts{2, 2}), boost::test_tools::per_element());
+  second.gather();
+  world.advance(5s);
+  BOOST_TEST(reports == (counts{2, 2, 1}), boost::test_tools::per_element());
+  first.gather();
+  world.advance(1min);
+  BOOST_TEST(reports.size() == 3u);
 }
 
 BOOST_FIXTURE_TEST_CASE(each_attempt_to_gather_has_the_whole_limit_and_ends_with_it, three_processes) {

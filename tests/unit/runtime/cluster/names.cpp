@@ -34,6 +34,9 @@ struct listener {};
 struct counter {};
 struct replica_state {};
 struct record {};
+struct success {};
+struct dismissed {};
+struct start_failed {};
 
 BOOST_AUTO_TEST_SUITE(names_suite)
 

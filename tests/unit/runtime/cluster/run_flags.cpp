@@ -1,3 +1,4 @@
+#include <troupe/runtime/cluster/task_environment.hpp>
 #include <troupe/runtime/run.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -75,18 +76,23 @@ BOOST_AUTO_TEST_CASE(the_exit_code_is_the_programs_own_or_1_when_it_throws) {
   std::string name = "program";
   std::vector<char*> argv{name.data()};
   const auto throws = [](troupe::cluster&) { throw std::runtime_error{"the data set is empty"}; };
-  BOOST_TEST(troupe::run(1, argv.data(), throws) == troupe::program_failed);
+  BOOST_TEST(troupe::run(1, argv.data(), throws) == troupe::exit_code::program_failed);
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_flag_ends_with_code_2_before_the_program_runs) {
-  const std::vector<std::vector<std::string>> wrong{
-      {"--troupe-workers", "0"},           {"--troupe-workers", "many"},       {"--troupe-workers"},
-      {"--troupe-servers", "-1"},          {"--troupe-workers", "1000000000"}, {"--troupe-worker", "3"},
-      {"--troupe-config", "/no/such/file"}};
+  const std::vector<std::vector<std::string>> wrong{{"--troupe-workers", "0"},
+                                                    {"--troupe-workers", "many"},
+                                                    {"--troupe-workers"},
+                                                    {"--troupe-servers", "-1"},
+                                                    {"--troupe-workers", "1000000000"},
+                                                    {"--troupe-worker", "3"},
+                                                    {"--troupe-config", "/no/such/file"},
+                                                    {"--troupe-config", "/"},
+                                                    {"--troupe-role", "ps=1"}};
   for (const auto& arguments : wrong) {
     BOOST_TEST_CONTEXT(fmt::format("{}", fmt::join(arguments, " "))) {
       const auto result = run_with(arguments);
-      BOOST_TEST(result.code == troupe::usage_error);
+      BOOST_TEST(result.code == troupe::exit_code::usage_error);
       BOOST_TEST(!result.ran);
     }
   }
@@ -99,14 +105,52 @@ BOOST_AUTO_TEST_CASE(a_wrong_tf_config_ends_with_code_2_before_the_program_runs)
         R"({"cluster":{"chief":["127.0.0.1:7777"],"worker":["127.0.0.1:7778"]},"task":{"type":"worker","index":5}})"}) {
     const tf_config set{text};
     const auto result = run_with({});
-    BOOST_TEST(result.code == troupe::usage_error, text);
+    BOOST_TEST(result.code == troupe::exit_code::usage_error, text);
     BOOST_TEST(!result.ran);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_stands_behind_two_dashes_is_the_programs_own_whatever_it_is_called) {
+  const auto result = run_with({"--troupe-workers", "1", "--", "--troupe-workers", "3", "-x"});
+  BOOST_TEST(result.code == 0);
+  BOOST_TEST(result.workers == 1);
+  const std::vector<std::string> expected{"--troupe-workers", "3", "-x"};
+  BOOST_TEST(result.arguments == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(what_sizes_a_cluster_in_this_process_is_refused_where_there_is_none) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--troupe-workers", "1"}, {"--troupe-role", "probe=1"}, {"--troupe-encode"}}) {
+    {
+      const tf_config set{R"({"cluster":{"chief":["127.0.0.1:7777"],"worker":["127.0.0.1:7778"]},)"
+                          R"("task":{"type":"worker","index":0}})"};
+      BOOST_TEST(run_with(arguments).code == troupe::exit_code::usage_error);
+    }
+    auto given = arguments;
+    given.insert(given.begin(), "program");
+    std::vector<char*> argv;
+    for (auto& argument : given) argv.push_back(argument.data());
+    auto ran = false;
+    BOOST_TEST(troupe::run_group(static_cast<int>(argv.size()), argv.data(),
+                                 [&](troupe::process_group&) { ran = true; }) == troupe::exit_code::usage_error);
+    BOOST_TEST(!ran);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_task_that_others_leave_out_of_the_cluster_is_told_how_to_come_in) {
+  try {
+    troupe::parse_tf_config(R"({"cluster":{"chief":["a:1"],"worker":["a:2"]},"task":{"type":"evaluator","index":0}})",
+                            "/etc/job.json");
+    BOOST_ERROR("it was taken");
+  } catch (const troupe::invalid_argument_error& refused) {
+    BOOST_TEST(refused.message().starts_with("/etc/job.json: task.type is \"evaluator\""), refused.message());
+    BOOST_TEST((refused.message().find("add \"evaluator\": [\"host:port\"] to cluster") != std::string::npos));
   }
 }
 
 BOOST_AUTO_TEST_CASE(help_prints_and_ends_with_code_0_without_running_the_program) {
   const auto result = run_with({"--troupe-help"});
-  BOOST_TEST(result.code == troupe::success);
+  BOOST_TEST(result.code == troupe::exit_code::success);
   BOOST_TEST(!result.ran);
 }
 

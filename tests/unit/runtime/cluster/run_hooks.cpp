@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_that_gives_up_ends_the_program_with_a_code_of_
                         .on_stop = [&](cluster&) { stopped = true; },
                         .size = {.workers = 1, .servers = 0}};
     if (!on_chief) options.on_member = supervise;
-    BOOST_TEST(run_with(options, {"--troupe-log-file", file.path}) == supervisor_gave_up);
+    BOOST_TEST(run_with(options, {"--troupe-log-file", file.path}) == exit_code::supervisor_gave_up);
     BOOST_TEST(!stopped);
     const auto task = on_chief ? std::string{"/job:chief/task:0"} : std::string{"/job:worker/task:0"};
     for (const auto& part :
@@ -243,10 +243,10 @@ BOOST_AUTO_TEST_CASE(actors_that_fail_because_the_program_has_ended_are_no_failu
 }
 
 BOOST_AUTO_TEST_CASE(whatever_the_program_throws_is_its_failure_and_no_end_of_the_process) {
-  BOOST_TEST(run_with({.program = [](cluster&) { throw 3; }}) == program_failed);
-  BOOST_TEST(run_with({.program = [](cluster&) { throw std::string{"text"}; }}) == program_failed);
-  BOOST_TEST(run_with({.program = [](cluster&) {}, .on_member = [](member&) { throw 4; }}) == start_failed);
-  BOOST_TEST(run_with({}) == usage_error);
+  BOOST_TEST(run_with({.program = [](cluster&) { throw 3; }}) == exit_code::program_failed);
+  BOOST_TEST(run_with({.program = [](cluster&) { throw std::string{"text"}; }}) == exit_code::program_failed);
+  BOOST_TEST(run_with({.program = [](cluster&) {}, .on_member = [](member&) { throw 4; }}) == exit_code::start_failed);
+  BOOST_TEST(run_with({}) == exit_code::usage_error);
 }
 
 BOOST_AUTO_TEST_CASE(what_fails_at_the_end_is_said_and_keeps_nothing_else_from_it) {
@@ -322,8 +322,10 @@ BOOST_AUTO_TEST_CASE(a_configuration_of_the_applications_own_and_its_file_are_us
   BOOST_TEST(run_with(options(), {"--troupe-caf-config", file.path}) == 0);
   BOOST_TEST(seen == 42);
   std::ofstream{file.path} << "[probe\n";
-  BOOST_TEST(run_with(options(), {"--troupe-caf-config", file.path}) == start_failed);
-  BOOST_TEST(run_with(options(), {"--troupe-caf-config", "/nowhere"}) == usage_error);
+  seen = 0;
+  BOOST_TEST(run_with(options(), {"--troupe-caf-config", file.path}) == exit_code::usage_error);
+  BOOST_TEST(run_with(options(), {"--troupe-caf-config", "/nowhere"}) == exit_code::usage_error);
+  BOOST_TEST(seen == 0);
 }
 
 BOOST_AUTO_TEST_CASE(the_log_goes_to_a_file_at_its_level_as_json) {
@@ -331,7 +333,7 @@ BOOST_AUTO_TEST_CASE(the_log_goes_to_a_file_at_its_level_as_json) {
   const auto fails = [] {
     return run_options{.program = [](cluster&) { throw std::runtime_error{"with \"quotes\"\nand a line"}; }};
   };
-  BOOST_TEST(run_with(fails(), {"--troupe-log-file", file.path, "--troupe-log-json"}) == program_failed);
+  BOOST_TEST(run_with(fails(), {"--troupe-log-file", file.path, "--troupe-log-json"}) == exit_code::program_failed);
   std::istringstream lines{file.content()};
   std::string first;
   std::getline(lines, first);
@@ -340,16 +342,17 @@ BOOST_AUTO_TEST_CASE(the_log_goes_to_a_file_at_its_level_as_json) {
   BOOST_TEST(line["process"] == ::getpid());
   BOOST_TEST(line["message"] == "the program failed: with \"quotes\"\nand a line");
   std::filesystem::remove(file.path);
-  BOOST_TEST(run_with(fails(), {"--troupe-log-file", file.path, "--troupe-log-level", "off"}) == program_failed);
+  BOOST_TEST(run_with(fails(), {"--troupe-log-file", file.path, "--troupe-log-level", "off"}) ==
+             exit_code::program_failed);
   BOOST_TEST(file.content().empty());
-  BOOST_TEST(run_with(fails(), {"--troupe-log-level", "loud"}) == usage_error);
-  BOOST_TEST(run_with(fails(), {"--troupe-log-file", "/dev/null/log"}) == usage_error);
+  BOOST_TEST(run_with(fails(), {"--troupe-log-level", "loud"}) == exit_code::usage_error);
+  BOOST_TEST(run_with(fails(), {"--troupe-log-file", "/dev/null/log"}) == exit_code::usage_error);
 }
 
 BOOST_AUTO_TEST_CASE(flags_for_roles_and_the_grace_time_that_can_not_be_are_usage_errors) {
   for (const auto& wrong : {"probe", "probe=", "probe=x", "probe=1x", "probe=-1", "=1", "workers=1", "my role=1"})
-    BOOST_TEST(run_with({.program = [](cluster&) {}}, {"--troupe-role", wrong}) == usage_error, wrong);
-  BOOST_TEST(run_with({.program = [](cluster&) {}}, {"--troupe-stop-grace", "0"}) == usage_error);
+    BOOST_TEST(run_with({.program = [](cluster&) {}}, {"--troupe-role", wrong}) == exit_code::usage_error, wrong);
+  BOOST_TEST(run_with({.program = [](cluster&) {}}, {"--troupe-stop-grace", "0"}) == exit_code::usage_error);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
