@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(what_stands_behind_two_dashes_is_the_programs_own_whatever_
   const auto result = run_with({"--troupe-workers", "1", "--", "--troupe-workers", "3", "-x"});
   BOOST_TEST(result.code == 0);
   BOOST_TEST(result.workers == 1);
-  const std::vector<std::string> expected{"--troupe-workers", "3", "-x"};
+  const std::vector<std::string> expected{"--", "--troupe-workers", "3", "-x"};
   BOOST_TEST(result.arguments == expected, boost::test_tools::per_element());
 }
 

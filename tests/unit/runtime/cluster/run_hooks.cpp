@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(the_log_goes_to_a_file_at_its_level_as_json) {
   const auto line = nlohmann::json::parse(first);
   BOOST_TEST(line["level"] == "error");
   BOOST_TEST(line["process"] == ::getpid());
-  BOOST_TEST(line["message"] == "the program failed: with \"quotes\"\nand a line");
+  BOOST_TEST(line["message"] == "the program failed: std::runtime_error: with \"quotes\"\nand a line");
   std::filesystem::remove(file.path);
   BOOST_TEST(run_with(fails(), {"--troupe-log-file", file.path, "--troupe-log-level", "off"}) ==
              exit_code::program_failed);
