@@ -230,6 +230,16 @@ end_of_role run_in_system(const program_flags& flags, stop_request& stop, const 
   return {code, !ended && !is_chief(flags)};
 }
 
+/// One command line may serve all four ways to run a program: what sizes a cluster is not refused where there is none
+/// to size, but it is not passed over in silence.
+void warn_of_flags_without_effect(const program_flags& flags) {
+  if (flags.config && !flags.size_flag.empty())
+    log_warning(
+        fmt::format("{} has no effect: it is for a cluster inside this process, but this process is {}, one of "
+                    "the tasks that {} names",
+                    flags.size_flag, to_string(flags.config->task), flags.config_source));
+}
+
 /// Reads the command line, hears signals, plays the role; every failure becomes an exit code.
 int run_process(int argc, char** argv, const run_options& options, const role& plays) {
   std::optional<program_flags> flags;
@@ -237,6 +247,7 @@ int run_process(int argc, char** argv, const run_options& options, const role& p
     flags = parse_program_flags(argc, argv, options.size);
     if (!flags) return exit_code::success;
     open_program_log(flags->log);
+    warn_of_flags_without_effect(*flags);
   } catch (const CLI::ParseError& wrong) {
     fmt::print(stderr, "{} (--troupe-help lists troupe's flags)\n", wrong.what());
     return exit_code::usage_error;
@@ -291,7 +302,7 @@ int run(int argc, char** argv, run_options options) {
 
 int run_group(int argc, char** argv, std::function<int(process_group&)> program, process_group_options options) {
   return run_process(argc, argv, {}, [&](caf::actor_system& system, const process& here) -> int {
-    if (!here.flags.size_flag.empty()) {
+    if (!here.flags.config && !here.flags.size_flag.empty()) {
       fmt::print(stderr, "{} has no use for a group of processes: without TF_CONFIG the group is this process alone\n",
                  here.flags.size_flag);
       return exit_code::usage_error;

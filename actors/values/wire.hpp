@@ -85,9 +85,7 @@ caf::error load_frame(caf::deserializer& source, wire_arrival& arrival);
 class untyped_wire {
  public:
   /// ANNOUNCED or UNDER WAY.
-  bool waits_for_bulk() const {
-    return arrival_ && arrival_->waits.load(std::memory_order_acquire);
-  }
+  bool waits_for_bulk() const { return arrival_ && arrival_->waits.load(std::memory_order_acquire); }
 
   const std::shared_ptr<wire_arrival>& arrival() const { return arrival_; }
 

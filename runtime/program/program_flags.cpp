@@ -98,12 +98,9 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
   for (const auto& role : roles) add_role(role, result.size.roles);
   if (stop_grace_seconds > 0)
     result.stop_grace = std::chrono::duration_cast<duration>(std::chrono::duration<double>{stop_grace_seconds});
+  result.config_source = config_file.empty() ? "TF_CONFIG" : config_file;
   result.config =
       config_file.empty() ? tf_config_from_environment() : parse_tf_config(read_file(config_file), config_file);
-  if (result.config && !result.size_flag.empty())
-    throw invalid_argument_error{
-        fmt::format("{} is for a cluster inside this process, but {} says that it is one task of many",
-                    result.size_flag, config_file.empty() ? "TF_CONFIG" : config_file)};
   return result;
 }
 

@@ -18,6 +18,8 @@ struct program_flags {
   std::string size_flag;
   /// From TF_CONFIG, or the file that stands for it; nothing: the whole cluster is this process.
   std::optional<task_config> config;
+  /// "TF_CONFIG", or the name of that file.
+  std::string config_source;
   program_log_options log;
   /// A file of CAF's own options (files/caf_options.hpp); empty: none.
   std::string caf_config;

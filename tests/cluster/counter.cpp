@@ -47,6 +47,16 @@ BOOST_AUTO_TEST_CASE(the_counter_counts_when_each_task_finds_its_place_in_tf_con
     BOOST_TEST(to_string(task) + ": " + to_string(cluster.end_of(task)) == to_string(task) + ": exit code 0");
 }
 
+BOOST_AUTO_TEST_CASE(flags_that_size_a_cluster_inside_one_process_have_no_effect_on_tasks_and_each_says_so) {
+  process_cluster cluster{
+      "", {.workers = 1, .servers = 1, .arguments = {"--troupe-workers", "5"}, .program = COUNTER_PROGRAM}};
+  cluster.start();
+  for (const auto& task : cluster.tasks())
+    cluster.wait_for("--troupe-workers has no effect: it is for a cluster inside this process, but this process is " +
+                     to_string(task) + ", one of the tasks that TF_CONFIG names");
+  cluster.wait_for("[chief] 0.125");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -19,10 +19,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 namespace troupe::tools {
 
@@ -136,15 +138,16 @@ class figure_printer {
 
 /// Measures in this process, which is the whole cluster, or the task of one that TF_CONFIG says.
 int measure_here(const bench_options& options, const bench_case& which) {
-  std::vector<std::string> arguments{"troupe", "--troupe-workers", std::to_string(which.size.workers),
-                                     "--troupe-servers", std::to_string(which.size.servers)};
-  std::vector<char*> pointers;
-  for (auto& each : arguments) pointers.push_back(each.data());
-  const auto program = [&](cluster& cluster) {
+  std::string name{"troupe"};
+  std::array<char*, 1> arguments{name.data()};
+  run_options chosen;
+  chosen.size = which.size;
+  chosen.cluster = which.options;
+  chosen.program = [&](cluster& cluster) {
     const auto figures = which.measure(options.plan, cluster);
     figure_printer{options.json}.print(which, figures);
   };
-  return troupe::run(static_cast<int>(pointers.size()), pointers.data(), program, which.options);
+  return troupe::run(static_cast<int>(arguments.size()), arguments.data(), std::move(chosen));
 }
 
 int measure_all(const bench_options& options, const std::vector<bench_case>& cases) {
