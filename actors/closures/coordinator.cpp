@@ -220,17 +220,17 @@ void coordinator_state::take_in() {
     auto& [closures, taken_in, stretch] = arrivals_.front();
     for (; taken_in < closures.size(); ++taken_in) {
       if (left-- == 0) return;
-      const auto scheduled = std::move(closures[taken_in]);
+      auto scheduled = std::move(closures[taken_in]);
       if (scheduled->is_for_any_worker_at_once()) coming_ -= std::min<std::size_t>(coming_, 1);
       scheduled->stretch = stretch;
-      accept(scheduled, now);
+      accept(std::move(scheduled), now);
     }
     drain_buffer_ = std::move(closures);  // its memory is used again
   }
   coming_ = 0;
 }
 
-void coordinator_state::accept(const closure_ptr& scheduled, time_point now) {
+void coordinator_state::accept(closure_ptr scheduled, time_point now) {
   if (scheduled->ended()) return end(*scheduled, scheduled->end_status());
   scheduled->at = closure::stage::waiting;
   if (scheduled->options.worker >= options_.workers)
@@ -238,7 +238,7 @@ void coordinator_state::accept(const closure_ptr& scheduled, time_point now) {
                {status_code::invalid_argument, fmt::format("{} is for worker {} of {}", describe(*scheduled),
                                                            scheduled->options.worker, options_.workers)});
   set_deadline(*scheduled, now);
-  if (inputs_ready(scheduled)) enqueue(scheduled, false);
+  if (inputs_ready(scheduled)) enqueue(std::move(scheduled), false);
 }
 
 bool coordinator_state::inputs_ready(const closure_ptr& scheduled) {
@@ -256,11 +256,11 @@ bool coordinator_state::inputs_ready(const closure_ptr& scheduled) {
 }
 
 /// `first`: it was sent already, and waits no longer than what it came back from.
-void coordinator_state::enqueue(const closure_ptr& ready, bool first) {
+void coordinator_state::enqueue(closure_ptr ready, bool first) {
   assert(turns_ != 0);
   ready->at = closure::stage::queued;
   const auto put_into = [&](std::deque<closure_ptr>& queue) {
-    first ? queue.push_front(ready) : queue.push_back(ready);
+    first ? queue.push_front(std::move(ready)) : queue.push_back(std::move(ready));
   };
   if (ready->options.worker >= 0) {
     auto& worker = roster_.at(ready->options.worker);

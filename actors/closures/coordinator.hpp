@@ -165,9 +165,9 @@ class coordinator_state {
   // --- taking closures in (coordinator.cpp) ---
   void take_submitted();
   void take_in();
-  void accept(const closure_ptr& scheduled, time_point now);
+  void accept(closure_ptr scheduled, time_point now);
   bool inputs_ready(const closure_ptr& scheduled);
-  void enqueue(const closure_ptr& ready, bool first);
+  void enqueue(closure_ptr ready, bool first);
   void set_deadline(closure& scheduled, time_point now);
   void forget_deadline(closure& ended);
   status limit_is_over(const closure& late) const;

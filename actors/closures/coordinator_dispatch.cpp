@@ -69,7 +69,7 @@ void coordinator_state::fill(worker_entry& worker) {
 
 /// Sends the front of the queue to the worker, unless it has ended meanwhile or this worker can't run it.
 bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>& queue) {
-  const auto what = std::move(queue.front());
+  auto what = std::move(queue.front());
   queue.pop_front();
   if (worker.tagged.empty()) worker.redirected = false;
   if (what->ended()) {
@@ -85,15 +85,16 @@ bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>&
     end(*what, std::move(problem));
     return false;
   }
-  what->at = closure::stage::in_flight;
-  what->id = in_flight_.add(what, worker.index, ++worker.last_number);
+  auto& sent = *what;
+  sent.at = closure::stage::in_flight;
+  sent.id = in_flight_.add(std::move(what), worker.index, ++worker.last_number);
   auto& order = worker.outgoing.emplace_back();
-  order.id = what->id;
+  order.id = sent.id;
   order.number = worker.last_number;
-  order.function = what->function;
-  order.arguments = what->arguments;
-  order.dependencies.reserve(what->inputs.size());
-  for (const auto& input : what->inputs)
+  order.function = sent.function;
+  order.arguments = sent.arguments;
+  order.dependencies.reserve(sent.inputs.size());
+  for (const auto& input : sent.inputs)
     order.dependencies.push_back({input.resource, input.producer ? input.producer->result() : value{}});
   // Asking for the time costs as much as the rest of this function.
   roster_.sent(worker, worker.in_flight == 0 ? clock_.now() : worker.busy_since);

@@ -260,7 +260,7 @@ void worker_state::alarm_desk() {
   if (trays_->set_alarm()) self_->delayed_send(desk_, options_.desk_delay, caf::tick_atom_v);
 }
 
-void worker_state::start(closure_order order) {
+void worker_state::start(closure_order&& order) {
   const auto key = order.builds != 0 ? resource_fiber | order.builds : order.id;
   auto shared = std::make_shared<closure_order>(std::move(order));
   fibers_->run(key, [this, session = terms_.session, order = std::move(shared)] {

@@ -88,7 +88,7 @@ class worker_state : public closure_environment {
   void start_some();
   std::optional<closure_order> take_order();
   void alarm_desk();
-  void start(closure_order order);
+  void start(closure_order&& order);
   value execute(const closure_order& order);
   value dependency_value(const dependency& from);
   std::vector<closure_activity> tell_activities(closure_id only) const;

@@ -117,7 +117,8 @@ void closure_desk_state::push_waiting() {
 /// False: there is no room yet. @throws why the coordinator takes no more.
 bool closure_desk_state::push(const key& from) {
   auto& what = open_.at(from);
-  const auto tried = queue_->try_push(what.scheduled);
+  auto scheduled = what.scheduled;
+  const auto tried = queue_->try_push(scheduled);
   if (tried.full) {
     if (!std::exchange(room_awaited_, true))
       tried.full->on_set(make_notifier(self_, [this] {

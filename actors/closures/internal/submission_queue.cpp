@@ -19,14 +19,14 @@ bool submission_queue::push(std::shared_ptr<closure> scheduled) {
   return tried.wakes;
 }
 
-submission_queue::attempt submission_queue::try_push(const std::shared_ptr<closure>& scheduled) {
+submission_queue::attempt submission_queue::try_push(std::shared_ptr<closure>& scheduled) {
   const auto is_for_any = scheduled->is_for_any_worker_at_once();
   const std::scoped_lock lock{mutex_};
   if (auto change = full()) return {.full = std::move(change)};
   if (!closed_.ok()) throw_status(closed_);
   ++unfinished_;
   if (is_for_any) ++pushed_for_any_;
-  pushed_.push_back(scheduled);
+  pushed_.push_back(std::move(scheduled));
   return {.wakes = pushed_.size() == 1};
 }
 

@@ -34,8 +34,9 @@ class submission_queue {
     /// Null: it was appended. Else there is no room, and this is set when that may have changed.
     std::shared_ptr<completion> full;
   };
-  /// Appends if there is room; never waits. @throws what `close` was given after the coordinator's end.
-  attempt try_push(const std::shared_ptr<closure>& scheduled);
+  /// Takes it if there is room, and leaves it otherwise; never waits. @throws what `close` was given after the
+  /// coordinator's end.
+  attempt try_push(std::shared_ptr<closure>& scheduled);
   /// Of one that has waited for room for so long.
   status had_no_room(duration limit);
 

@@ -48,7 +48,7 @@ void worker_trays::put(std::uint64_t first, std::vector<closure_order> orders) {
   const std::scoped_lock lock{mutex_};
   std::erase_if(under_way_, [first](const auto& each) { return each.first == first; });
   for (auto& order : orders)
-    if (given_.erase(order.number) == 0) orders_.push_back(std::move(order));
+    if (given_.empty() || given_.erase(order.number) == 0) orders_.push_back(std::move(order));
 }
 
 bool worker_trays::lose(std::uint64_t first, std::uint64_t last) {
@@ -69,7 +69,7 @@ std::optional<closure_order> worker_trays::take(std::vector<closure_outcome>& en
   const std::scoped_lock lock{mutex_};
   add(ended);
   if (orders_.empty()) return {};
-  auto first = std::move(orders_.front());
+  std::optional<closure_order> first{std::move(orders_.front())};
   orders_.pop_front();
   return first;
 }
