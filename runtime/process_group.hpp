@@ -15,6 +15,7 @@
 
 #include <caf/fwd.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
