@@ -1,5 +1,6 @@
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/fibers/has_ended.hpp>
+#include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/offers/actor_link.hpp>
 #include <troupe/actors/offers/passed_message.hpp>
 
