@@ -211,6 +211,7 @@ struct process_group::implementation {
     if (options.report)
       terms.report = [report = options.report, cluster = config.cluster](const std::vector<task_id>& missing) {
         std::vector<std::string> names;
+        names.reserve(missing.size());
         for (const auto& each : missing)
           names.push_back(fmt::format("{} ({})", to_string(each), to_string(cluster.address(each))));
         report(fmt::format("the group waits for {}", fmt::join(names, ", ")));

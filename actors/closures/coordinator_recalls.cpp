@@ -100,12 +100,13 @@ void coordinator_state::ask_back(worker_entry& worker, const std::vector<closure
                                  std::function<void(worker_entry&)> then,
                                  std::function<void(worker_entry&, const status&)> otherwise) {
   if (!worker.desk) return otherwise(worker, {status_code::unavailable, "its process has not said who hears for it"});
-  order_recall recall{.serial = ++worker.recalls, .numbers = {}, .cancelled = cancelled};
+  const auto serial = ++worker.recalls;
+  order_recall recall{.serial = serial, .numbers = {}, .cancelled = cancelled};
   for (const auto id : wanted) recall.numbers.push_back(in_flight_.find(id)->number);
   const auto session = worker.session;
   requests_.ask(
       worker.desk, options_.recall_limit, fmt::format("recalling closures from /job:worker/task:{}", worker.index),
-      [this, session, serial = recall.serial, wanted, then, otherwise](wire<recalled_orders>& answer) {
+      [this, session, serial, wanted, then, otherwise](wire<recalled_orders>& answer) {
         const turn scope{*this};
         auto* const asked = admitted_in(session);
         if (asked == nullptr) return;
