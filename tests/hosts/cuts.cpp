@@ -115,6 +115,9 @@ void run_late_counters(cluster& here) {
   cluster_coordinator coordinator{strategy};
   here.wait_for({server_task(0), worker_task(0), worker_task(1)}, 30s);
   const auto counter = strategy.variable("counter", 0);
+  // Who is present may be taken in by the coordinator a moment later: until then the other one would get both.
+  for (int i = 0; i < 2; ++i) coordinator.schedule<current_worker_index>({.limit = 30s, .worker = i});
+  coordinator.join(30s);
   for (int i = 0; i < 2; ++i) coordinator.schedule<count_late>({.limit = 60s}, counter);
   coordinator.join(60s);
   say("counted {}", counter.read());
