@@ -84,7 +84,10 @@ caf::message answer_taker::wait_until(time_point deadline, duration limit, std::
 /// Whom it asks must let it go, too.
 class asked::watching_taker : public answer_taker {
  public:
-  watching_taker(caf::actor_system& system, const caf::strong_actor_ptr& whom) : answer_taker(system), whom_(whom) {
+  /// CAF drops what is sent to an actor of a process that has been lost, and tells of an end that is past while it
+  /// attaches: so that is listened to from before.
+  watching_taker(caf::actor_system& system, const caf::strong_actor_ptr& whom)
+      : answer_taker(system), whom_(whom), question_(begin()) {
     whom_->get()->attach(caf::default_attachable::make_monitor(whom_->get()->address(), handle()->get()->address()));
   }
   ~watching_taker() {
@@ -92,8 +95,11 @@ class asked::watching_taker : public answer_taker {
         caf::default_attachable::observe_token{handle()->get()->address(), caf::default_attachable::monitor});
   }
 
+  caf::message_id question() const { return question_; }
+
  private:
   caf::strong_actor_ptr whom_;
+  caf::message_id question_;
 };
 
 asked::asked(caf::actor_system& system, const caf::strong_actor_ptr& to, caf::message question, duration limit,
@@ -101,7 +107,7 @@ asked::asked(caf::actor_system& system, const caf::strong_actor_ptr& to, caf::me
     : deadline_(later(current_time(), limit)), limit_(limit), what_(std::move(what)) {
   if (!to) throw unavailable_error{fmt::format("{}: there is no such actor", what_)};
   taker_ = std::make_unique<watching_taker>(system, to);
-  to->enqueue(taker_->handle(), taker_->begin(), std::move(question), nullptr);
+  to->enqueue(taker_->handle(), taker_->question(), std::move(question), nullptr);
 }
 
 asked::~asked() = default;

@@ -1,7 +1,8 @@
-// Programs of the chief as they are written for real clusters, in virtual time: variables that are made and checkpoints
-// that are saved while something else goes on.
+// Programs of the chief as they are written for real clusters, in virtual time: variables that are made, checkpoints
+// that are saved and questions that are asked while something else goes on.
 #include "probe.hpp"
 
+#include <troupe/actors/fibers/ask.hpp>
 #include <troupe/runtime/checkpoint.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 
@@ -79,6 +80,27 @@ BOOST_AUTO_TEST_CASE(a_variable_that_is_made_on_a_server_that_dies_meanwhile_fai
     cluster.restart(server_task(0));
     cluster.run_until_ready();
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_question_to_an_actor_of_a_process_that_is_known_to_be_lost_fails_at_once) {
+  ready_cluster cluster{{.seed = 4}};
+  const auto door = cluster.reach(server_task(0));
+  cluster.kill(server_task(0));
+  cluster.advance(1s);
+  const auto program = cluster.start_program([&] {
+    const auto begin = current_time();
+    try {
+      ask(
+          cluster.system(chief), door, 10s, "asking for the server", [](const parameter_server_actor&) {},
+          server_atom_v);
+      BOOST_ERROR("there is an answer");
+    } catch (const unavailable_error& lost) {
+      BOOST_TEST(contains(lost.what(), "asking for the server: who was asked has ended"), lost.what());
+    }
+    BOOST_TEST((current_time() - begin < 1ms));
+  });
+  BOOST_TEST_REQUIRE(cluster.run_until([&] { return program.ended(); }, 1min));
+  BOOST_TEST(program.problem().ok(), program.problem().render());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
