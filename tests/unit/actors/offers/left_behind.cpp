@@ -36,18 +36,12 @@ constexpr auto patience = 60s;
 
 // V-2
 BOOST_AUTO_TEST_CASE(the_name_of_a_child_that_was_left_behind_leads_to_its_next_life) {
-  config options;
-  caf::actor_system system{options};
+  // The children use these until the system has waited for their end.
   std::promise<void> computes;
   std::promise<void> release;
-  std::atomic<int> lives = 0;
   std::promise<std::string> left;
-  const auto context = std::make_shared<member_context>(system, task_id{"worker", 0});
   std::once_flag reported;
-  context->report = [&](const std::string& line) {
-    if (line.find("left behind") != std::string::npos) std::call_once(reported, [&] { left.set_value(line); });
-  };
-  const auto keeper = system.spawn(directory, context->book, dialer_actor{}, failure_detector_options{});
+  std::atomic<int> lives = 0;
   const auto child = [&](child_actor::pointer) -> child_actor::behavior_type {
     return {[life = ++lives](caf::get_atom) { return life; },
             [&](caf::put_atom) {
@@ -56,6 +50,13 @@ BOOST_AUTO_TEST_CASE(the_name_of_a_child_that_was_left_behind_leads_to_its_next_
             },
             [](caf::delete_atom) { throw data_loss_error{"broken"}; }};
   };
+  config options;
+  caf::actor_system system{options};
+  const auto context = std::make_shared<member_context>(system, task_id{"worker", 0});
+  context->report = [&](const std::string& line) {
+    if (line.find("left behind") != std::string::npos) std::call_once(reported, [&] { left.set_value(line); });
+  };
+  const auto keeper = system.spawn(directory, context->book, dialer_actor{}, failure_detector_options{});
   const member here{context};
   const auto supervisor = here.supervise({.policy = restart_policy::one_for_all, .first_pause = 1ms, .end_limit = 20ms},
                                          {{"stuck", [&](member& at) { return at.spawn<caf::detached>(child); }},
