@@ -1,7 +1,7 @@
 // A merge barrier with its replicas and a caller, all in virtual time.
 #pragma once
 
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 #include "unit/actors/fibers/fiber_actor.hpp"
 
 #include <troupe/actors/replicas/merge_barrier.hpp>
@@ -72,7 +72,7 @@ inline std::vector<int> sum_for_each(const std::vector<int>& numbers) {
 inline void wait_for_ever() { wait_point::make()->wait_until(never, "something that does not come"); }
 
 /// A barrier with its replicas, and a caller whose fibers wait for the steps.
-class company : public simulated_world {
+class company : public virtual_system {
  public:
   using body = std::function<int(lock_step&, int replica)>;
 

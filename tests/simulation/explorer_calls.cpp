@@ -35,7 +35,7 @@ constexpr auto forever_milliseconds = 3'600'000;
 
 /// A client, and what lies between it and the server.
 struct guest {
-  explicit guest(simulated_world& in) : world(in) {
+  explicit guest(virtual_system& in) : world(in) {
     at->hung_up = [this] { end_stand_in(); };
     client.emplace(world, at);
   }
@@ -65,7 +65,7 @@ struct guest {
     at->door = between = world.spawn(door_in_between, with);
   }
 
-  simulated_world& world;
+  virtual_system& world;
   std::shared_ptr<place> at = std::make_shared<place>();
   std::shared_ptr<interference> with = std::make_shared<interference>();
   door_actor between;
@@ -110,7 +110,7 @@ class course : public drawing {
   std::map<int, int> executions_;
   std::set<int> inside_;
   std::vector<std::unique_ptr<made_call>> calls_;
-  simulated_world world_;
+  virtual_system world_;
   std::optional<simulated_server> server_;
   std::vector<std::unique_ptr<guest>> guests_;
 };

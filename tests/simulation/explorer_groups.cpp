@@ -39,7 +39,7 @@ class group : public drawing {
 
  private:
   struct member {
-    member(task_id who, simulated_world& world, const rendezvous_actor& host)
+    member(task_id who, virtual_system& world, const rendezvous_actor& host)
         : task(std::move(who)), life(std::make_unique<process>(world, host, task)) {}
 
     task_id task;
@@ -58,7 +58,7 @@ class group : public drawing {
   void gather_survivors();
 
   const std::vector<task_id> tasks_{{"chief", 0}, {"worker", 0}, {"worker", 1}, {"worker", 2}};
-  simulated_world world_;
+  virtual_system world_;
   rendezvous_actor host_ = world_.spawn(rendezvous, rendezvous_options{.expected = tasks_, .gather_limit = 30s});
   std::vector<std::unique_ptr<member>> members_;
   std::map<std::uint64_t, group_roster> rosters_;

@@ -1,7 +1,7 @@
 // The processes of a group as their rendezvous knows them; virtual time, one node.
 #pragma once
 
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/membership/rendezvous.hpp>
@@ -39,7 +39,7 @@ inline participant_actor::behavior_type ear(participant_actor::pointer, std::sha
 /// One process of the group: an ear, and an actor that asks.
 class process {
  public:
-  process(simulated_world& world, rendezvous_actor host, task_id task)
+  process(virtual_system& world, rendezvous_actor host, task_id task)
       : world_(world), host_(std::move(host)), task_(std::move(task)), ear_(world.spawn(ear, heard_, frozen_)) {}
 
   void gather() {
@@ -78,7 +78,7 @@ class process {
   const participant_actor& handle() const { return ear_; }
 
  private:
-  simulated_world& world_;
+  virtual_system& world_;
   rendezvous_actor host_;
   task_id task_;
   std::shared_ptr<heard> heard_ = std::make_shared<heard>();

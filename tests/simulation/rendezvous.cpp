@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct three_processes {
-  simulated_world world;
+  virtual_system world;
   /// Of processes that are missing, as they are reported.
   std::vector<std::size_t> reports;
   rendezvous_actor host = world.spawn(
@@ -185,7 +185,7 @@ struct answer {
   status refused;
 };
 
-std::shared_ptr<answer> fetch(simulated_world& world, const rendezvous_actor& host, std::uint64_t generation,
+std::shared_ptr<answer> fetch(virtual_system& world, const rendezvous_actor& host, std::uint64_t generation,
                               const std::string& key) {
   const auto into = std::make_shared<answer>();
   const auto ask = [](caf::event_based_actor* self, rendezvous_actor from, std::uint64_t number, std::string what,

@@ -61,7 +61,7 @@ struct one_table {
   }
   void reply(std::uint64_t id) { calls.take_replies({5, {{id, {}, datum{7}}}}); }
 
-  simulated_world world;
+  virtual_system world;
   int wakes = 0;
   std::vector<std::shared_ptr<heard_orders>> heard;
   reply_sink inbox = world.spawn([](reply_sink::pointer) -> reply_sink::behavior_type {

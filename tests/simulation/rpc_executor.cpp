@@ -39,7 +39,7 @@ handed_call hand(const executor_actor& to, std::uint64_t id, std::string method,
 
 enum class blow { release, cancel, dismissal, deadline, retirement, death };
 
-void strike(simulated_world& world, simulated_server& server, const executor_actor& at, blow how) {
+void strike(virtual_system& world, simulated_server& server, const executor_actor& at, blow how) {
   switch (how) {
     case blow::release:
       return server.release();
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(in_every_order_of_ends_an_executor_answers_each_call_once) 
   std::vector<blow> order{blow::release, blow::cancel, blow::dismissal, blow::deadline, blow::retirement, blow::death};
   do {
     for (const auto at_once : {false, true}) {
-      simulated_world world;
+      virtual_system world;
       simulated_server server{world, {.running_calls_max = 1}};
       const auto at = server.executors.front();
       const auto running = hand(at, 1, "hold", 10s);
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(in_every_order_of_ends_an_executor_answers_each_call_once) 
 }
 
 BOOST_AUTO_TEST_CASE(a_call_whose_id_is_open_already_is_refused_and_the_first_one_goes_on) {
-  simulated_world world;
+  virtual_system world;
   simulated_server server{world};
   const auto at = server.executors.front();
   const auto first = hand(at, 1, "hold", 10s);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_call_whose_id_is_open_already_is_refused_and_the_first_on
 
 BOOST_AUTO_TEST_CASE(calls_that_end_while_they_wait_are_passed_over_and_all_others_run) {  // RPC-2, RPC-3
   for (const auto kept : {2u, 7u, 1000u}) {
-    simulated_world world;
+    virtual_system world;
     simulated_server server{world, {.running_calls_max = 1}};
     const auto at = server.executors.front();
     std::vector<handed_call> calls;
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(calls_that_end_while_they_wait_are_passed_over_and_all_othe
 }
 
 BOOST_AUTO_TEST_CASE(a_call_that_has_no_time_left_does_not_run) {
-  simulated_world world;
+  virtual_system world;
   simulated_server server{world};
   const auto late = hand(server.executors.front(), 1, "hold", 0ns);
   world.run();
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_call_that_has_no_time_left_does_not_run) {
 }
 
 BOOST_AUTO_TEST_CASE(a_thousand_answers_leave_in_a_few_messages_however_the_calls_came) {
-  simulated_world world;
+  virtual_system world;
   simulated_server server{world};
   const auto messages = std::make_shared<int>(0);
   const auto answered = std::make_shared<std::size_t>(0);

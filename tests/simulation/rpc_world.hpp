@@ -3,7 +3,7 @@
 // door, another actor in its place, or nothing.
 #pragma once
 
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/rpc/internal/rpc_channel.hpp>
 #include <troupe/actors/rpc/internal/rpc_door.hpp>
@@ -115,7 +115,7 @@ struct counters {
 
 class simulated_server {
  public:
-  explicit simulated_server(simulated_world& world, limits bounds = {}, int threads = 1,
+  explicit simulated_server(virtual_system& world, limits bounds = {}, int threads = 1,
                             const std::vector<method>& others = {})
       : world_(world), admitted(std::make_shared<admission>(bounds)) {
     const auto methods = std::make_shared<method_table>();
@@ -159,7 +159,7 @@ class simulated_server {
   void release() { released->set(); }
 
  private:
-  simulated_world& world_;
+  virtual_system& world_;
 
  public:
   std::shared_ptr<admission> admitted;
@@ -184,7 +184,7 @@ inline watched_call watch(call_ptr what) {
 }
 
 struct simulated_client {
-  simulated_client(simulated_world& in, const std::shared_ptr<place>& at, limits bounds = {})
+  simulated_client(virtual_system& in, const std::shared_ptr<place>& at, limits bounds = {})
       : world(in),
         dialer(in.spawn(finder, at)),
         to_server(std::make_unique<caf_channel>(in.system(), caf_channel_options{.dialer = dialer,
@@ -219,7 +219,7 @@ struct simulated_client {
     return started.what->end_status().ok() ? started.what->result().as<int>() : -1;
   }
 
-  simulated_world& world;
+  virtual_system& world;
   dialer_actor dialer;
   std::unique_ptr<caf_channel> to_server;
 };
@@ -235,7 +235,7 @@ inline bool ended_with(const watched_call& ended, status_code code, std::string_
 }
 
 struct one_server {
-  simulated_world world;
+  virtual_system world;
   std::shared_ptr<place> at = std::make_shared<place>();
   std::optional<simulated_server> server;
 

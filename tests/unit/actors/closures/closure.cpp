@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(may_be_given_another_observer_by_an_observer) {
   BOOST_TEST(calls == 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(parks_the_fibers_that_wait_for_it, simulated_world) {
+BOOST_FIXTURE_TEST_CASE(parks_the_fibers_that_wait_for_it, virtual_system) {
   const auto x = new_closure();
   std::vector<std::string> told;
   fiber_actor actor{*this};

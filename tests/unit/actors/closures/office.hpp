@@ -2,7 +2,7 @@
 #pragma once
 
 #include "support/held_transport.hpp"
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/closures/coordinator.hpp>
 #include <troupe/actors/fibers/fault.hpp>
@@ -103,7 +103,7 @@ constexpr duration never_ends = duration::max();
 
 inline int unused(int number) { return number; }
 
-struct office : simulated_world {
+struct office : virtual_system {
   struct desk {
     std::shared_ptr<heard_by_worker> heard = std::make_shared<heard_by_worker>();
     worker_actor worker;

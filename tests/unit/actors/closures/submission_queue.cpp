@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(never_holds_more_than_its_capacity_whoever_pushes) {
   BOOST_TEST(most <= capacity);
 }
 
-BOOST_FIXTURE_TEST_CASE(parks_a_fiber_until_there_is_room_or_its_limit_has_passed, simulated_world) {
+BOOST_FIXTURE_TEST_CASE(parks_a_fiber_until_there_is_room_or_its_limit_has_passed, virtual_system) {
   submission_queue queue{1};
   queue.push(new_closure());
   std::string told;

@@ -1,6 +1,6 @@
 // What a worker makes of orders whose tensors arrive late.
 #include "support/held_transport.hpp"
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/closures/worker.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
@@ -65,7 +65,7 @@ closure_order use(closure_id id, resource_id resource) {
 }
 
 /// A worker, and what its coordinator hears: "value", or why not, by closure.
-struct workplace : simulated_world {
+struct workplace : virtual_system {
   workplace() {
     started.clear();
     admit(1);

@@ -42,7 +42,7 @@ doubling_actor::behavior_type behavior(doubling_actor::pointer self, std::shared
   };
 }
 
-struct world : simulated_world {
+struct world : virtual_system {
   std::shared_ptr<doubling> state = std::make_shared<doubling>();
   doubling_actor doubler = spawn(behavior, state);
   fiber_actor actor{*this};

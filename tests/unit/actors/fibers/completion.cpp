@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_thread_gives_up_at_the_deadline) {
   BOOST_TEST(wait_and_tell(event, std::chrono::steady_clock::now()) == "completed");
 }
 
-struct world : simulated_world {
+struct world : virtual_system {
   completion event;
   fiber_actor actor{*this};
   std::optional<std::string> first;

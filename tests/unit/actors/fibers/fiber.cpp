@@ -10,7 +10,7 @@ using namespace troupe;
 
 BOOST_AUTO_TEST_SUITE(fiber_suite)
 
-BOOST_FIXTURE_TEST_SUITE(a_wait, simulated_world)
+BOOST_FIXTURE_TEST_SUITE(a_wait, virtual_system)
 
 BOOST_AUTO_TEST_CASE(ends_by_completion_before_the_turn_of_the_actor_ends) {
   std::string order;
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(needs_a_fiber) { BOOST_CHECK_THROW(wait_point::make(), fail
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_FIXTURE_TEST_SUITE(cancelling_a_fiber, simulated_world)
+BOOST_FIXTURE_TEST_SUITE(cancelling_a_fiber, virtual_system)
 
 // F-2
 BOOST_AUTO_TEST_CASE(ends_its_wait_and_every_later_wait_with_the_reason) {

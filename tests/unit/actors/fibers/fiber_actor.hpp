@@ -1,7 +1,7 @@
 // An actor that hosts fibers, and how a fiber of a test waits.
 #pragma once
 
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/fibers/fiber.hpp>
 

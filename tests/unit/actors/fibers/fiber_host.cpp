@@ -44,7 +44,7 @@ int signal_that_ends(const std::function<void()>& work) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(a_fiber_host, simulated_world)
+BOOST_FIXTURE_TEST_SUITE(a_fiber_host, virtual_system)
 
 // F-3
 BOOST_AUTO_TEST_CASE(unwinds_its_parked_fibers_when_its_actor_ends) {
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(says_so_when_there_is_no_memory_for_a_stack_and_goes_on) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_FIXTURE_TEST_SUITE(the_end_of_a_turn, simulated_world)
+BOOST_FIXTURE_TEST_SUITE(the_end_of_a_turn, virtual_system)
 
 BOOST_AUTO_TEST_CASE(comes_once_after_the_fibers_that_the_outermost_turn_resumed) {
   std::string order;

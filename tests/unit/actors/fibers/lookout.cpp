@@ -1,5 +1,5 @@
 // When threads look out for the next message: actors/fibers/internal/lookout.hpp. How they do: keep_awake.cpp.
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/fibers/internal/lookout.hpp>
 
@@ -18,7 +18,7 @@ struct looking_state {
   lookout looks;
 };
 
-struct called_actor : simulated_world {
+struct called_actor : virtual_system {
   simulated_actor<looking_state> actor{*this};
 
   /// A call comes, after a time, and is over at once.

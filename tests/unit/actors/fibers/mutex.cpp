@@ -34,7 +34,7 @@ std::string lock_and_tell(troupe::mutex& which) {
   }
 }
 
-struct world : simulated_world {
+struct world : virtual_system {
   troupe::mutex one{10s};
   fiber_actor actor{*this};
   fiber_actor other{*this};

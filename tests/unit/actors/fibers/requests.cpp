@@ -1,4 +1,4 @@
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/fibers/requests.hpp>
 
@@ -64,7 +64,7 @@ struct ending {
   time_point when{};
 };
 
-struct world : simulated_world {
+struct world : virtual_system {
   /// Asks in the actor; the ending must outlive it.
   void ask(asking_actor& actor, const peer_actor& peer, ending& into, int number = 1, duration limit = 5s) {
     actor.act([&, number, limit] {

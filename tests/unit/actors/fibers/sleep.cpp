@@ -13,7 +13,7 @@ using namespace troupe;
 
 BOOST_AUTO_TEST_SUITE(sleep_suite)
 
-BOOST_FIXTURE_TEST_CASE(fibers_that_sleep_wake_in_the_order_of_their_times_in_the_actors_time, simulated_world) {
+BOOST_FIXTURE_TEST_CASE(fibers_that_sleep_wake_in_the_order_of_their_times_in_the_actors_time, virtual_system) {
   std::string order;
   fiber_actor actor{*this};
   const auto begin = now();
@@ -33,7 +33,7 @@ BOOST_FIXTURE_TEST_CASE(fibers_that_sleep_wake_in_the_order_of_their_times_in_th
   BOOST_TEST(order == "ab");
 }
 
-BOOST_FIXTURE_TEST_CASE(no_time_at_all_lets_other_fibers_go_first, simulated_world) {
+BOOST_FIXTURE_TEST_CASE(no_time_at_all_lets_other_fibers_go_first, virtual_system) {
   std::string order;
   fiber_actor actor{*this};
   for (const auto time : {0ns, -5ns}) {
@@ -49,7 +49,7 @@ BOOST_FIXTURE_TEST_CASE(no_time_at_all_lets_other_fibers_go_first, simulated_wor
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(a_cancellation_wakes_even_one_that_sleeps_for_ever, simulated_world) {
+BOOST_FIXTURE_TEST_CASE(a_cancellation_wakes_even_one_that_sleeps_for_ever, virtual_system) {
   std::string told;
   fiber_actor actor{*this};
   actor.start(1, [&] {

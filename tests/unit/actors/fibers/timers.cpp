@@ -1,4 +1,4 @@
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/fibers/notifier.hpp>
 
@@ -23,7 +23,7 @@ struct timer_state {
 
 using timer_actor = simulated_actor<timer_state>;
 
-struct world : simulated_world {
+struct world : virtual_system {
   /// Entries that CAF's clock holds.
   std::size_t armed() { return clock().schedule().size(); }
 };

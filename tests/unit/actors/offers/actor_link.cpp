@@ -1,4 +1,4 @@
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/offers/actor_link.hpp>
 
@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(actor_link_suite)
 namespace {
 
 /// One link, which is up, and an actor that makes requests over it that nobody answers.
-struct world : simulated_world {
+struct world : virtual_system {
   world() {
     link->rise(asker, keeper);
     before = clock().schedule().size();

@@ -1,4 +1,4 @@
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/offers/actor_reference.hpp>
 
@@ -18,7 +18,7 @@ namespace {
 using probe_actor = caf::typed_actor<caf::replies_to<errand>::with<int>>;
 
 /// A reference whose link the test leads where it wants, and an actor that asks over it.
-struct world : simulated_world {
+struct world : virtual_system {
   struct no_state {};
   using asking_actor = simulated_actor<no_state>;
 

@@ -1,4 +1,4 @@
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/fibers/has_ended.hpp>
 #include <troupe/actors/offers/actor_interface.hpp>
@@ -24,7 +24,7 @@ using other_actor = caf::typed_actor<caf::replies_to<caf::put_atom>::with<int>>;
 const task_id home{"worker", 0};
 
 /// What one member offers, and follows of itself.
-struct world : simulated_world {
+struct world : virtual_system {
   /// When links that nobody holds are looked for first.
   static constexpr int many = 64;
 

@@ -1,5 +1,5 @@
 #include "support/refusal.hpp"
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/fibers/has_ended.hpp>
 #include <troupe/actors/offers/member.hpp>
@@ -12,7 +12,7 @@ using namespace troupe;
 BOOST_AUTO_TEST_SUITE(member_suite)
 
 // Nobody would end it any more, and CAF keeps an actor that others know: the process would stay.
-BOOST_FIXTURE_TEST_CASE(what_is_spawned_after_the_members_end_ends_at_once, simulated_world) {
+BOOST_FIXTURE_TEST_CASE(what_is_spawned_after_the_members_end_ends_at_once, virtual_system) {
   const auto context = std::make_shared<member_context>(system(), task_id{"worker", 0});
   const member here{context};
   const auto idle = [](caf::event_based_actor*) -> caf::behavior { return {[](int) {}}; };
@@ -37,7 +37,7 @@ typename Inspector::result_type inspect(Inspector& f, unknown_message& x) {
 }
 
 BOOST_FIXTURE_TEST_CASE(messages_of_a_type_that_nobody_has_registered_are_refused_where_the_actor_is_offered,
-                        simulated_world) {
+                        virtual_system) {
   using asked_actor = caf::typed_actor<caf::replies_to<int>::with<unknown_message>>;
   const member here{std::make_shared<member_context>(system(), task_id{"worker", 0})};
   const auto actor = here.spawn(
@@ -50,8 +50,7 @@ BOOST_FIXTURE_TEST_CASE(messages_of_a_type_that_nobody_has_registered_are_refuse
   run();
 }
 
-BOOST_FIXTURE_TEST_CASE(an_actor_without_a_supervisor_that_ends_by_an_error_is_reported_with_its_name,
-                        simulated_world) {
+BOOST_FIXTURE_TEST_CASE(an_actor_without_a_supervisor_that_ends_by_an_error_is_reported_with_its_name, virtual_system) {
   const auto context = std::make_shared<member_context>(system(), task_id{"worker", 0});
   std::vector<std::string> reports;
   context->report = [&](const std::string& line) { reports.push_back(line); };
@@ -77,7 +76,7 @@ BOOST_FIXTURE_TEST_CASE(an_actor_without_a_supervisor_that_ends_by_an_error_is_r
   BOOST_TEST(reports.size() == 1u);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_member_that_somebody_has_kept_says_that_its_cluster_is_gone, simulated_world) {
+BOOST_FIXTURE_TEST_CASE(a_member_that_somebody_has_kept_says_that_its_cluster_is_gone, virtual_system) {
   const auto context = std::make_shared<member_context>(system(), task_id{"worker", 0});
   const member kept{context};
   context->take_actors();

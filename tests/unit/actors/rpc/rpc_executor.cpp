@@ -1,6 +1,6 @@
 // What an executor makes of calls whose tensors arrive late.
 #include "support/held_transport.hpp"
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/rpc/internal/rpc_executor.hpp>
 
@@ -30,7 +30,7 @@ executor_options options_with(std::vector<std::int32_t>& started, std::shared_pt
 }
 
 /// An executor, and what a client hears of its calls: "ok", or why not.
-struct executor_room : simulated_world {
+struct executor_room : virtual_system {
   executor_room() { admitted->open_session(session); }
   void call(std::uint64_t id, tensor content) {
     const auto alone = has_attachments(datum{content}) ? id : 0;

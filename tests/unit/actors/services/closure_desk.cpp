@@ -1,4 +1,4 @@
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/closures/coordinator.hpp>
 #include <troupe/actors/fibers/fault.hpp>
@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_SUITE(closure_desk_suite)
 namespace {
 
 /// A desk whose coordinator has no workers, and what a member hears of its submissions, by their numbers.
-struct world : simulated_world {
+struct world : virtual_system {
   struct no_state {};
   using sender = simulated_actor<no_state>;
 

@@ -1,5 +1,5 @@
 #include "support/held_transport.hpp"
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/values/inbox.hpp>
 
@@ -30,7 +30,7 @@ const status gone{status_code::unavailable, "the sender is gone"};
 const status over{status_code::cancelled, "the session is over"};
 
 /// An actor with an inbox, and what its handlers saw: "name", or "name: why not".
-struct post : simulated_world {
+struct post : virtual_system {
   explicit post(const inbox_limits& limits = {}) {
     actor.act([this, limits] { actor->messages.emplace(actor.pointer(), limits); });
   }

@@ -1,5 +1,5 @@
 #include "support/held_transport.hpp"
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -25,7 +25,7 @@ struct idle_state {
 
 using receiver = simulated_actor<idle_state>;
 
-struct world : simulated_world {
+struct world : virtual_system {
   ~world() { bulk_transport::install(nullptr); }
 
   std::shared_ptr<held_transport> install() {

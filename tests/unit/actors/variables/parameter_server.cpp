@@ -1,7 +1,7 @@
 // How a parameter server makes, finds and deletes shards, and whom it refuses.
 #include "support/effort.hpp"
 #include "support/held_transport.hpp"
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/variables/parameter_server.hpp>
@@ -34,7 +34,7 @@ struct asker {
 /// How a request ended; nothing before.
 using ending = std::optional<status>;
 
-struct server_room : simulated_world {
+struct server_room : virtual_system {
   explicit server_room(const parameter_server_options& options = {}) {
     handle = spawn(parameter_server, life, options);
     run();

@@ -1,6 +1,6 @@
 // The shard's half of V-1 (variable_client.hpp): one order, and nothing twice, whatever arrives late or again.
 #include "support/held_transport.hpp"
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/variables/parameter_server.hpp>
@@ -40,7 +40,7 @@ struct answered {
 
 float first_of(const tensor& content) { return content.values<float>().front(); }
 
-struct server_room : simulated_world {
+struct server_room : virtual_system {
   explicit server_room(const parameter_server_options& options = {}) {
     handle = spawn(shard, shard_order{.shard = number, .name = "w", .initial = large_tensor(0.0f)}, incarnation, gate,
                    options);

@@ -1,6 +1,6 @@
 // How operations of many fibers share messages, and the client's half of V-1: what it sends again, and how.
 #include "support/held_transport.hpp"
-#include "support/simulated_world.hpp"
+#include "support/virtual_system.hpp"
 
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/fibers/fiber.hpp>
@@ -92,7 +92,7 @@ void read() { perform({}, {{only_shard, {.kind = operation_kind::read}}}, std::c
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(what_fibers_ask_after_a_common_answer_leaves_in_one_message_again) {
-  simulated_world world;
+  virtual_system world;
   const auto sizes = std::make_shared<batch_sizes>();
   const auto shard = world.spawn(counting_shard, sizes);
   const auto dialer = world.spawn(dialer_of, world.spawn(door_of, world.spawn(server_of, shard)));
@@ -152,7 +152,7 @@ shard_actor::behavior_type scripted_shard(shard_actor::pointer self, std::shared
 }
 
 /// A client of one server with one shard, whose operations end in `ended`, in the order of their ends.
-struct linked_client : simulated_world {
+struct linked_client : virtual_system {
   struct actor_state {
     explicit actor_state(caf::event_based_actor* self) : clock(self) {}
     timers clock;

@@ -42,17 +42,17 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(::troupe::errand)
 namespace troupe {
 
 /// The node. Ends what it spawned, then waits for nobody: actors that a test spawned otherwise must have ended.
-class simulated_world {
+class virtual_system {
  public:
-  simulated_world() { run(); }
-  ~simulated_world() {
+  virtual_system() { run(); }
+  ~virtual_system() {
     for (const auto& handle : spawned_) caf::anon_send_exit(handle, caf::exit_reason::user_shutdown);
     spawned_.clear();
     run();
     clock().cancel_all();
   }
-  simulated_world(const simulated_world&) = delete;
-  simulated_world& operator=(const simulated_world&) = delete;
+  virtual_system(const virtual_system&) = delete;
+  virtual_system& operator=(const virtual_system&) = delete;
 
   caf::actor_system& system() { return system_; }
   caf::scheduler::test_coordinator& scheduler() { return scheduler_; }
@@ -123,7 +123,7 @@ class simulated_world {
 template <class State>
 class simulated_actor {
  public:
-  explicit simulated_actor(simulated_world& world) : world_(world), handle_(world.system().spawn(&behavior)) {
+  explicit simulated_actor(virtual_system& world) : world_(world), handle_(world.system().spawn(&behavior)) {
     world_.run();
   }
   ~simulated_actor() { end(); }
@@ -154,7 +154,7 @@ class simulated_actor {
     return {[](const errand& given) { given.work(); }};
   }
 
-  simulated_world& world_;
+  virtual_system& world_;
   caf::actor handle_;
 };
 
