@@ -8,13 +8,14 @@
 //   BOOST_TEST(cluster.fetch(answer) == 42);
 //   auto saved = cluster.start_program([&] { save_checkpoint(strategy, "checkpoint"); });
 //
-// Each task (chief, workers, parameter servers) is a node with an actor system of its own; the actors, the codec and
-// CAF's own protocol between nodes are the real ones. Only scheduler, clock and network are simulated: the seed decides
-// which of all messages that could be handled next is the next one, how long each takes on its way, and what of it is
-// lost when a process dies. Time without messages costs nothing, and nothing here ever blocks: what a closure, a method
-// of a server or another fiber waits for (`sleep_for`, `fetch`, variables, remote calls) takes virtual time.
+// Each task (chief, workers, parameter servers) is a host of a simulated world (simulated_world.hpp), named "chief-0"
+// or "worker-3", which says what is real in it and what is simulated. Nothing here ever blocks: what a closure, a
+// method of a server or another fiber waits for (`sleep_for`, `fetch`, variables, remote calls) takes virtual time.
+// Hosts of the application's own may join them: `world().host(...)`.
 //
 // S-1 The same seed and the same calls give the same events at the same times: `trace` can be compared line by line.
+//
+// A program that was written for `run` needs none of this class: `simulate`, at the end, runs it unchanged.
 //
 // All calls belong to one thread, outside of closures and actors. Handles, variables and remote values that come from a
 // simulation must not outlive it. Large tensors travel beside the messages, as between real processes, and arrive late.
@@ -32,6 +33,8 @@
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/per_worker.hpp>
 #include <troupe/runtime/remote_value.hpp>
+#include <troupe/runtime/run.hpp>
+#include <troupe/runtime/simulated_world.hpp>
 #include <troupe/runtime/variable.hpp>
 
 #include <caf/event_based_actor.hpp>
@@ -57,37 +60,21 @@ struct simulation_options {
   std::uint64_t bulk_bytes_per_second = 1'000'000'000;
   /// So many steps without any passing of time are a livelock, which is reported as `internal_error`.
   std::size_t steps_per_instant_max = 1'000'000;
-};
-
-/// What an actor will answer. Copies share it.
-template <class T>
-class eventual {
- public:
-  struct content {
-    bool ended = false;
-    status problem;
-    std::optional<T> value;
-    void end(status why) {
-      if (!std::exchange(ended, true)) problem = std::move(why);
-    }
-  };
-
-  explicit eventual(std::shared_ptr<content> shared) : shared_(std::move(shared)) {}
-  bool ended() const { return shared_->ended; }
-  /// Why there is no value; ok if there is one, or nothing yet.
-  const status& problem() const { return shared_->problem; }
-  /// Only if it has ended without a problem.
-  const T& operator*() const { return shared_->value.value(); }
-  const T* operator->() const { return &**this; }
-
- private:
-  std::shared_ptr<content> shared_;
+  /// What fails, when, and where; tasks' hosts are named as "worker-0".
+  fault_plan plan;
+  std::optional<fault_rates> faults;
+  /// Closures and actors of different tasks may send each other messages past the network, through variables that they
+  /// share: what passes there is never cut, late or lost.
+  bool shares_memory = false;
 };
 
 class simulation : public closure_scheduler<simulation> {
  public:
   /// @throws invalid_argument_error for sizes, latencies or detection limits that cannot be.
   explicit simulation(simulation_options options = {});
+  /// The tasks are hosts of this world, which outlives it and to which the seed and all that concerns time, network and
+  /// failures belongs: a scenario of `explore`, say. @throws already_exists_error, too, for the second one.
+  simulation(simulated_world& in, local_cluster size, cluster_options options = {});
   ~simulation();
   simulation(const simulation&) = delete;
 
@@ -199,7 +186,7 @@ class simulation : public closure_scheduler<simulation> {
   /// the chief.
   cluster& chief_cluster();
   /// Runs this in a fiber of the chief, where waiting takes virtual time. Its problem is what it throws.
-  eventual<caf::ok_atom> start_program(std::function<void()> program);
+  eventual<caf::ok_atom> start_program(std::function<void()> program, std::size_t stack_bytes = std::size_t{1} << 20);
 
   // --- actors ---
   // @throws failed_precondition_error while the task does not run.
@@ -216,7 +203,7 @@ class simulation : public closure_scheduler<simulation> {
     keep(task, caf::actor_cast<caf::actor>(handle));
     return handle;
   }
-  /// Asks an actor, from the chief's node.
+  /// Asks an actor, from the chief's node: over the network, when it is another task's.
   template <class T, class Handle, class... Ts>
   eventual<T> ask(const Handle& whom, duration limit, Ts... question) {
     const auto content = std::make_shared<typename eventual<T>::content>();
@@ -224,15 +211,19 @@ class simulation : public closure_scheduler<simulation> {
     const std::shared_ptr<void> guard{nullptr, [content](void*) {
                                         content->end({status_code::cancelled, "the node that asked has ended"});
                                       }};
-    spawn({"chief", 0}, [=](caf::event_based_actor* self) {
-      self->request(whom, limit, question...)
-          .then(
-              [content, guard](T& answer) {
-                content->value = std::move(answer);
-                content->end({});
-              },
-              [content, guard](caf::error& failed) { content->end(status_of(failed)); });
-    });
+    find_from_chief(caf::actor_cast<caf::strong_actor_ptr>(whom),
+                    [=, this](const caf::strong_actor_ptr& found, const status& why) {
+                      if (!why.ok()) return content->end(why);
+                      spawn({"chief", 0}, [=, to = caf::actor_cast<Handle>(found)](caf::event_based_actor* self) {
+                        self->request(to, limit, question...)
+                            .then(
+                                [content, guard](T& answer) {
+                                  content->value = std::move(answer);
+                                  content->end({});
+                                },
+                                [content, guard](caf::error& failed) { content->end(status_of(failed)); });
+                      });
+                    });
     return eventual<T>{content};
   }
 
@@ -253,6 +244,10 @@ class simulation : public closure_scheduler<simulation> {
   /// The same as lines of text, with the failures that this object was told to cause.
   const std::vector<std::string>& trace() const;
 
+  /// The hosts of all tasks, and what a cluster leaves open: hosts of the application's own, cuts in one direction,
+  /// clocks that are wrong, invariants.
+  simulated_world& world();
+
  private:
   friend class closure_scheduler<simulation>;
   const coordinator_ptr& owner_of_closures() const;
@@ -261,9 +256,21 @@ class simulation : public closure_scheduler<simulation> {
   void run_until_ended(const closure& scheduled, duration limit);
   std::shared_ptr<per_worker_resource> create_resource(detail::packed_closure packed);
   void keep(const task_id& task, caf::actor handle);
+  /// Gives the chief's own handle of an actor, which another task's process may have made.
+  void find_from_chief(const caf::strong_actor_ptr& whom,
+                       std::function<void(const caf::strong_actor_ptr& found, const status& why)> done);
 
   struct implementation;
   std::unique_ptr<implementation> implementation_;
 };
+
+/// Runs what `run` takes (run.hpp), unchanged, on a simulated cluster in this world: the program in a fiber of the
+/// chief, where all that waits takes virtual time, `on_member` on every other task, after each restart, too. Returns
+/// what the program returns. `on_stop` is not called, since no signals come.
+/// @throws what the program throws; cancelled_error when the chief is lost; deadline_exceeded_error after `limit` of
+/// virtual time; invalid_argument_error for a configuration of the application's own.
+int simulate(simulated_world& world, run_options options, duration limit = std::chrono::hours{1});
+/// In a world of its own.
+int simulate(world_options world, run_options options, duration limit = std::chrono::hours{1});
 
 }  // namespace troupe

@@ -40,6 +40,7 @@ status_code nearest(const caf::error& failed) {
       case caf::sec::malformed_basp_message:  // another program is there
       case caf::sec::no_route_to_receiving_node:
       case caf::sec::no_actor_published_at_port:
+      case caf::sec::cannot_open_port:
         return status_code::unavailable;
       case caf::sec::unexpected_message:
       case caf::sec::unexpected_actor_messaging_interface:

@@ -6,34 +6,47 @@
 
 namespace troupe {
 
+simulated_process* simulated_bulk::caller() const {
+  return turns_.running != nullptr && network_.runs(*turns_.running) ? turns_.running : nullptr;
+}
+
 bulk_ticket simulated_bulk::offer(buffer content, duration lifetime) {
   const auto size_bytes = static_cast<std::uint64_t>(content.size_bytes());
+  const auto* const by = caller();
   // What a process says while it ends reaches nobody.
-  if (running_ == nullptr) return {"nowhere", 0, size_bytes};
-  std::erase_if(offers_, [this](const auto& each) { return each.second.expires < now_; });
-  const auto task = running_->who().task;
-  offers_.emplace(++last_number_, offered{running_, task, std::move(content), later(now_, lifetime)});
-  return {to_string(task), last_number_, size_bytes};
+  if (by == nullptr) return {"nowhere", 0, size_bytes};
+  std::erase_if(offers_, [this](const auto& each) { return each.second.expires < plan_.now(); });
+  offers_.emplace(++last_number_, offered{by, by->host(), std::move(content), later(plan_.now(), lifetime)});
+  return {by->name(), last_number_, size_bytes};
 }
 
 void simulated_bulk::fetch(const bulk_ticket& ticket, std::span<std::byte> destination, duration limit,
                            std::function<void(status)> done) {
-  if (running_ == nullptr) return done({status_code::unavailable, "the process ends"});
+  auto* const by = caller();
+  if (by == nullptr) return done({status_code::unavailable, "the process ends"});
   const auto transfer = std::chrono::nanoseconds{ticket.size_bytes * 1'000'000'000 / bytes_per_second_};
-  fetches_.emplace(++last_number_, open_fetch{.by = running_,
-                                              .ticket = ticket,
-                                              .destination = destination,
-                                              .arrives = now_ + network_.latency() + transfer,
-                                              .deadline = later(now_, limit),
-                                              .done = std::move(done)});
+  const auto number = ++last_number_;
+  auto& made = fetches_[number];
+  made.by = by;
+  made.ticket = ticket;
+  made.destination = destination;
+  made.arrives = plan_.now() + network_.latency() + transfer;
+  made.deadline = later(plan_.now(), limit);
+  made.done = std::move(done);
+  made.alarm.emplace(plan_, by, "large tensor", [this, number] { return end(number); });
+  made.alarm->set(due(made));
 }
 
-void simulated_bulk::detach(const simulated_node& node) {
-  running_ = nullptr;
+void simulated_bulk::detach(const simulated_process& process) {
   for (auto& [_, each] : offers_)
-    if (each.by == &node) each.by = nullptr;
+    if (each.by == &process) each.by = nullptr;
   // Who waits for them is dead, too.
-  std::erase_if(fetches_, [&](const auto& each) { return each.second.by == &node; });
+  std::erase_if(fetches_, [&](const auto& each) { return each.second.by == &process; });
+  look_at_all();
+}
+
+void simulated_bulk::look_at_all() {
+  for (auto& [_, fetch] : fetches_) fetch.alarm->set(due(fetch));
 }
 
 bool simulated_bulk::passes(const open_fetch& fetch) const {
@@ -41,29 +54,19 @@ bool simulated_bulk::passes(const open_fetch& fetch) const {
   // Its host answers that there is no such process, or no such offer.
   if (found == offers_.end()) return true;
   const auto& from = found->second;
-  return network_.reaches(fetch.by->who().task, from.task) && (from.by == nullptr || !from.by->frozen);
+  return network_.reaches(from.host, fetch.by->host()) && network_.reaches(fetch.by->host(), from.host) &&
+         (from.by == nullptr || !from.by->frozen());
 }
 
 time_point simulated_bulk::due(const open_fetch& fetch) const {
-  if (fetch.by->frozen) return never;
+  if (fetch.by->frozen()) return never;
   return passes(fetch) ? std::min(fetch.arrives, fetch.deadline) : fetch.deadline;
 }
 
-void simulated_bulk::add_due(std::vector<std::uint64_t>& into) const {
-  for (const auto& [number, fetch] : fetches_)
-    if (due(fetch) <= now_) into.push_back(number);
-}
-
-time_point simulated_bulk::next() const {
-  auto next = never;
-  for (const auto& [_, fetch] : fetches_)
-    if (const auto when = due(fetch); when > now_) next = std::min(next, when);
-  return next;
-}
-
-void simulated_bulk::end(std::uint64_t number) {
+bool simulated_bulk::end(std::uint64_t number) {
   const auto ended = fetches_.extract(number);
   ended.mapped().done(outcome(ended.mapped()));
+  return true;
 }
 
 status simulated_bulk::outcome(const open_fetch& fetch) {

@@ -1,4 +1,4 @@
-// Connects of one simulated node.
+// Connects of one simulated process.
 #pragma once
 
 #include <troupe/runtime/simulation/simulated_network.hpp>
@@ -7,19 +7,16 @@ namespace troupe {
 
 class simulated_connector final : public connector {
  public:
-  /// The simulation's time is `now`; all three outlive the node's actors.
-  simulated_connector(simulated_network& network, simulated_node& node, const time_point& now)
-      : network_(network), node_(node), now_(now) {}
+  /// The process outlives its actors.
+  explicit simulated_connector(simulated_process& process) : process_(process) {}
 
   void connect(const task_address& where, duration limit, ended done) override {
-    network_.connect(node_, where, limit, std::move(done), now_);
+    process_.network().connect(process_, where, limit, std::move(done));
   }
-  void close(caf::io::connection_handle which) override;
+  void close(caf::io::connection_handle which) override { process_.network().abandon(process_, which); }
 
  private:
-  simulated_network& network_;
-  simulated_node& node_;
-  const time_point& now_;
+  simulated_process& process_;
 };
 
 }  // namespace troupe

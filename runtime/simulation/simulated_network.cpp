@@ -1,273 +1,398 @@
 #include <troupe/runtime/cluster/tcp_connector.hpp>
+#include <troupe/runtime/simulation/basp_frames.hpp>
 #include <troupe/runtime/simulation/simulated_network.hpp>
 
-#include <caf/io/scribe.hpp>
-
 #include <algorithm>
+#include <iterator>
 
 namespace troupe {
 
-// --- nodes ----------------------------------------------------------------------------------------------------------
-
-void simulated_network::attach(simulated_node& node, time_point now) {
-  const auto& task = node.who().task;
-  nodes_[task] = &node;
-  strangers_.erase(task);
-  // A host that is on again knows nothing of the connections that it had.
-  if (off_.erase(task) != 0)
-    for (const auto& link : connections_)
-      for (std::size_t side = 0; side < 2; ++side)
-        if ((*link)[side].task == task && (*link)[side].node == nullptr) close((*link)[side], (*link)[1 - side], now);
-  auto& own = offers_[task];
-  own.clear();
-  for (const auto& [listener, address] : addresses_) {
-    if (listener == task) continue;
-    offer_connection(node, own.emplace_back(offer{listener, address, {}}));
-  }
-  if (!addresses_.emplace(task, node.address()).second) return;
-  for (const auto& [other, from] : nodes_)
-    if (other != task) offer_connection(*from, offers_[other].emplace_back(offer{task, node.address(), {}}));
+simulated_network::~simulated_network() {
+  // What still has a scribe somewhere must not come back to this network.
+  for (auto& [_, connection] : connections_)
+    for (auto& end : connection->ends) {
+      end.process = nullptr;
+      end.alarm.reset();
+    }
 }
 
-void simulated_network::detach(const simulated_node& node, death how, time_point now) {
-  nodes_.erase(node.who().task);
-  offers_.erase(node.who().task);
-  std::erase_if(connects_, [&](const auto& each) { return each.second.node == &node; });
-  if (how == death::of_host) off_.insert(node.who().task);
-  for (const auto& link : connections_)
+// --- hosts ----------------------------------------------------------------------------------------------------------
+
+host_number simulated_network::add_host(std::string name) {
+  const auto number = names_.size();
+  hosts_.emplace(name, number);
+  names_.push_back(std::move(name));
+  processes_.push_back(nullptr);
+  bytes_sent_.push_back(0);
+  return number;
+}
+
+std::optional<host_number> simulated_network::find_host(const std::string& name) const {
+  const auto found = hosts_.find(name);
+  return found == hosts_.end() ? std::nullopt : std::optional{found->second};
+}
+
+void simulated_network::attach(simulated_process& process) {
+  const auto host = process.host();
+  processes_[host] = &process;
+  strangers_.erase(host);
+  if (off_.erase(host) == 0) return;
+  // A host that is on again knows nothing of the connections that it had.
+  for (auto& [_, connection] : connections_)
+    for (std::size_t side = 0; side < 2; ++side)
+      if (connection->ends[side].host == host && connection->ends[side].process == nullptr)
+        set_closed(*connection, side);
+  look_at_all();
+}
+
+void simulated_network::detach(const simulated_process& process, death how) {
+  const auto host = process.host();
+  processes_[host] = nullptr;
+  std::erase_if(doormen_, [&](const auto& each) { return each.first.first == host; });
+  std::erase_if(connects_, [&](const auto& each) { return each.second.process == &process; });
+  if (how == death::of_host) off_.insert(host);
+  std::vector<std::uint64_t> over;
+  for (auto& [number, connection] : connections_)
     for (std::size_t side = 0; side < 2; ++side) {
-      auto& dead = (*link)[side];
-      if (dead.node != &node) continue;
-      auto& other = (*link)[1 - side];
-      lose_some(other);
+      auto& dead = connection->ends[side];
+      if (dead.process != &process) continue;
+      dead.alarm.reset();
+      dead.process = nullptr;
+      lose_some(connection->ends[1 - side]);
       if (how == death::of_process)
-        close(dead, other, now);
+        set_closed(*connection, side);
       else
         dead.closed = true;
-      dead.node = nullptr;
+      look(*connection, 1 - side);
+      if (connection->ends[1 - side].closed) over.push_back(number);
     }
+  for (const auto number : over) connections_.erase(number);
+  // Connects to it are refused now, or not answered.
+  for (auto& [_, connect] : connects_) look(connect);
 }
 
-void simulated_network::break_links(const task_id& a, const task_id& b, time_point now) {
-  for (const auto& link : connections_) {
-    auto& [dialler, listener] = *link;
-    if (std::minmax(dialler.task, listener.task) != std::minmax(a, b)) continue;
-    for (auto* receiver : {&dialler, &listener}) {
-      lose_some(*receiver);
-      receiver->closes = std::min(receiver->closes, std::max(receiver->last_arrival, now));
-    }
-    if (listener.opens != never) listener.closed = true;
+template <class Work>
+void simulated_network::with_links_of(host_number a, host_number b, Work work) {
+  for (auto& [_, connection] : connections_) {
+    const auto& ends = connection->ends;
+    if (std::minmax(ends[0].host, ends[1].host) == std::minmax(a, b)) work(*connection);
   }
-}
-
-void simulated_network::silence_links(const task_id& a, const task_id& b) {
-  for (const auto& link : connections_)
-    if (std::minmax((*link)[0].task, (*link)[1].task) == std::minmax(a, b))
-      for (auto& each : *link) each.silenced = true;
-}
-
-void simulated_network::heal(const task_id& a, const task_id& b, time_point now) {
-  cut_.erase(std::minmax(a, b));
-  constexpr duration attempt_interval = tcp_connector_options{}.attempt_interval;
   for (auto& [_, connect] : connects_)
-    if (std::minmax(connect.node->who().task, connect.listener) == std::minmax(a, b))
-      connect.answered = std::max(
-          connect.answered,
-          now + duration{static_cast<duration::rep>(random_() % static_cast<std::uint64_t>(attempt_interval.count()))});
+    if (std::minmax(connect.process->host(), connect.host) == std::minmax(a, b)) look(connect);
+}
+
+void simulated_network::cut(host_number from, host_number to) {
+  cut_.emplace(from, to);
+  with_links_of(from, to, [this](simulated_connection& link) {
+    look(link, 0);
+    look(link, 1);
+  });
+}
+
+void simulated_network::heal(host_number a, host_number b) {
+  cut_.erase({a, b});
+  cut_.erase({b, a});
+  constexpr auto interval = static_cast<std::uint64_t>(duration{tcp_connector_options{}.attempt_interval}.count());
+  for (auto& [_, connect] : connects_)
+    if (std::minmax(connect.process->host(), connect.host) == std::minmax(a, b))
+      connect.answered =
+          std::max(connect.answered, plan_.now() + duration{static_cast<duration::rep>(random_.below(interval))});
+  with_links_of(a, b, [this](simulated_connection& link) {
+    look(link, 0);
+    look(link, 1);
+  });
+}
+
+void simulated_network::break_links(host_number a, host_number b) {
+  with_links_of(a, b, [this](simulated_connection& link) {
+    for (auto& receiver : link.ends) {
+      lose_some(receiver);
+      receiver.closes = std::min(receiver.closes, std::max(receiver.last_arrival, plan_.now()));
+    }
+    if (link.ends[1].opens != never) link.ends[1].closed = true;
+    look(link, 0);
+    look(link, 1);
+  });
+}
+
+void simulated_network::silence_links(host_number a, host_number b) {
+  with_links_of(a, b, [this](simulated_connection& link) {
+    link.silenced = true;
+    look(link, 0);
+    look(link, 1);
+  });
+}
+
+void simulated_network::look_at_all() {
+  for (auto& [_, connection] : connections_) {
+    look(*connection, 0);
+    look(*connection, 1);
+  }
+  for (auto& [_, connect] : connects_) look(connect);
+}
+
+duration simulated_network::latency() {
+  const auto range = static_cast<std::uint64_t>((latency_.most - latency_.least).count()) + 1;
+  return latency_.least + duration{static_cast<duration::rep>(random_.below(range))};
 }
 
 // --- connects -------------------------------------------------------------------------------------------------------
 
-void simulated_network::connect(simulated_node& from, const task_address& where, duration limit, connector::ended done,
-                                time_point now) {
-  const auto listens = [&](const auto& entry) { return entry.second == where; };
-  const auto found = std::find_if(addresses_.begin(), addresses_.end(), listens);
-  connects_.emplace(++last_connect_, open_connect{.node = &from,
-                                                  .where = where,
-                                                  .listener = found != addresses_.end() ? found->first : task_id{},
-                                                  .answered = now + latency() + latency(),
-                                                  .deadline = later(now, limit),
-                                                  .done = std::move(done)});
+void simulated_network::connect(simulated_process& from, const task_address& where, duration limit,
+                                connector::ended done) {
+  if (!runs(from)) return done({}, {status_code::unavailable, "the process ends"});
+  const auto host = find_host(where.host);
+  if (!host) return done({}, {status_code::unavailable, "no connection to " + to_string(where) + ": no such host"});
+  const auto number = ++last_number_;
+  auto& made = connects_[number];
+  made.process = &from;
+  made.where = where;
+  made.host = *host;
+  made.answered = plan_.now() + latency() + latency();
+  made.deadline = later(plan_.now(), limit);
+  made.done = std::move(done);
+  made.alarm.emplace(plan_, &from, "connect", [this, number] { return end_connect(number); });
+  look(made);
 }
 
 bool simulated_network::answers(const open_connect& connect) const {
-  return !off_.contains(connect.listener) && !cut_.contains(std::minmax(connect.node->who().task, connect.listener));
+  return !off_.contains(connect.host) && connects(connect.process->host(), connect.host);
 }
 
-time_point simulated_network::due(const open_connect& connect) const {
-  if (connect.node->frozen) return never;
-  return answers(connect) ? std::min(connect.answered, connect.deadline) : connect.deadline;
+void simulated_network::look(open_connect& connect) const {
+  if (connect.process->frozen()) return connect.alarm->set(never);
+  connect.alarm->set(answers(connect) ? std::min(connect.answered, connect.deadline) : connect.deadline);
 }
 
 bool simulated_network::end_connect(std::uint64_t number) {
   const auto ended = connects_.extract(number);
   const auto& connect = ended.mapped();
+  const auto* const where = &connect.where;
   if (!answers(connect) || connect.answered > connect.deadline)
-    connect.done({}, {status_code::deadline_exceeded, to_string(connect.where) + " did not answer"});
-  else if (!nodes_.contains(connect.listener) && !strangers_.contains(connect.listener))
-    connect.done({}, {status_code::unavailable, "no connection to " + to_string(connect.where) + ": refused"});
+    connect.done({}, {status_code::deadline_exceeded, to_string(*where) + " did not answer"});
+  else if (!doormen_.contains({connect.host, where->port}) && !strangers_.contains(connect.host))
+    connect.done({}, {status_code::unavailable, "no connection to " + to_string(*where) + ": refused"});
   else
     connect.done(
-        [where = connect.where](caf::io::network::multiplexer& network) -> caf::io::scribe_ptr {
-          auto made = network.new_tcp_scribe(where.host, where.port);
+        [to = connect.where](caf::io::network::multiplexer& network) -> caf::io::scribe_ptr {
+          auto made = network.new_tcp_scribe(to.host, to.port);
           return made ? *made : nullptr;
         },
         {});
   return true;
 }
 
-// --- from the nodes -------------------------------------------------------------------------------------------------
+// --- connections ----------------------------------------------------------------------------------------------------
 
-void simulated_network::collect(simulated_node& node, time_point now) {
-  for (const auto& link : connections_)
-    for (std::size_t side = 0; side < 2; ++side)
-      if ((*link)[side].node == &node) carry(*link, side, now);
-  std::erase_if(connections_, [](const auto& link) { return (*link)[0].closed && (*link)[1].closed; });
-  for (auto& to : offers_[node.who().task]) {
-    if (node.network().has_pending_scribe(to.address.host, to.address.port)) continue;
-    dialled(node, to, now);
-    offer_connection(node, to);
-  }
+caf::io::doorman_ptr simulated_network::listen(simulated_process& at, std::uint16_t port) {
+  constexpr std::uint16_t first_free = 49152;
+  // What a process does while it ends reaches nobody.
+  if (!runs(at)) return nullptr;
+  if (port == 0)
+    for (port = first_free; doormen_.contains({at.host(), port});) ++port;
+  auto& entry = doormen_[{at.host(), port}];
+  if (entry != nullptr) return nullptr;
+  auto made = caf::make_counted<simulated_doorman>(caf::io::accept_handle::from_int(++last_handle_), at, port);
+  entry = made.get();
+  return made;
 }
 
-void simulated_network::offer_connection(simulated_node& from, offer& to) {
-  to.handle = new_handle();
-  from.network().provide_scribe(to.address.host, to.address.port, to.handle);
+void simulated_network::stop_listening(const simulated_process& at, std::uint16_t port) {
+  if (runs(at)) doormen_.erase({at.host(), port});
 }
 
-void simulated_network::dialled(simulated_node& from, const offer& to, time_point now) {
-  auto link = std::make_unique<connection>();
-  auto& [dialler, listener] = *link;
-  dialler.task = from.who().task;
-  dialler.node = &from;
-  dialler.handle = to.handle;
-  listener.task = to.listener;
-  const auto found = nodes_.find(to.listener);
-  if (found != nodes_.end()) {
-    listener.node = found->second;
-    listener.handle = new_handle();
-    listener.opens = now + latency();
-  } else if (strangers_.contains(to.listener)) {
-    constexpr std::size_t words_max = 64;
-    std::vector<char> words(random_() % words_max);
-    for (auto& each : words) each = static_cast<char>(random_());
-    dialler.last_arrival = now + latency();
-    if (!words.empty()) dialler.incoming.push_back({dialler.last_arrival, std::move(words)});
+caf::io::scribe_ptr simulated_network::dial(simulated_process& from, const std::string& host, std::uint16_t port) {
+  const auto to = find_host(host);
+  if (!to || !runs(from)) return nullptr;
+  auto made = make_connection(from, *to, port);
+  auto& [dialler, listener] = made->ends;
+  if (strangers_.contains(*to)) {
+    greet_as_stranger(dialler);
     listener.closed = true;
+  } else if (off_.contains(*to)) {
+    listener.closed = true;
+  } else if (!doormen_.contains({*to, port})) {
+    set_closed(*made, 1);
   } else {
-    close(listener, dialler, now);
+    auto& process = *processes_[*to];
+    listener.process = &process;
+    listener.handle = new_handle();
+    listener.opens = plan_.now() + latency();
+    listener.alarm.emplace(plan_, &process, "arrival", [this, number = made->number] { return deliver(number, 1); });
+    look(*made, 1);
   }
-  connections_.push_back(std::move(link));
+  return caf::make_counted<simulated_scribe>(from, made, std::size_t{0});
 }
 
-void simulated_network::carry(connection& link, std::size_t side, time_point now) {
-  auto& sender = link[side];
-  auto& receiver = link[1 - side];
-  auto& network = sender.node->network();
-  auto& written = network.output_buffer(sender.handle);
-  if (!written.empty()) {
-    auto bytes = std::exchange(written, {});
-    bytes_sent_[sender.task] += bytes.size();
-    // An end that is to hear of a close hears of nothing after it.
-    if (!receiver.closed && receiver.closes == never) {
-      receiver.last_arrival = std::max(receiver.last_arrival, now + latency());
-      receiver.incoming.push_back({receiver.last_arrival, std::move(bytes)});
+void simulated_network::abandon(simulated_process& by, caf::io::connection_handle which) {
+  for (auto& [_, connection] : connections_)
+    for (std::size_t side = 0; side < 2; ++side) {
+      auto& end = connection->ends[side];
+      if (end.process != &by || end.handle != which || end.scribe == nullptr || end.scribe->detached()) continue;
+      const caf::io::scribe_ptr scribe{end.scribe};
+      close(*connection, side);
+      return scribe->io_failure(&by.multiplexer(), caf::io::network::operation::read);
     }
-  }
-  if (!sender.closed && network.stopped_reading(sender.handle)) close(sender, receiver, now);
 }
 
-void simulated_network::close(end& closing, end& other, time_point now) {
+std::shared_ptr<simulated_connection> simulated_network::make_connection(simulated_process& from, host_number to,
+                                                                         std::uint16_t port) {
+  auto made = std::make_shared<simulated_connection>();
+  made->number = ++last_number_;
+  made->port = port;
+  auto& dialler = made->ends[0];
+  dialler.host = from.host();
+  dialler.process = &from;
+  dialler.handle = new_handle();
+  dialler.alarm.emplace(plan_, &from, "arrival", [this, number = made->number] { return deliver(number, 0); });
+  made->ends[1].host = to;
+  connections_.emplace(made->number, made);
+  return made;
+}
+
+void simulated_network::greet_as_stranger(simulated_end& dialler) {
+  constexpr std::size_t words_max = 64;
+  std::vector<char> words(random_.below(words_max));
+  for (auto& each : words) each = static_cast<char>(random_());
+  dialler.last_arrival = plan_.now() + latency();
+  if (!words.empty()) dialler.incoming.push_back({dialler.last_arrival, std::move(words)});
+}
+
+void simulated_network::send(simulated_connection& connection, std::size_t side, std::vector<char> bytes) {
+  auto& sender = connection.ends[side];
+  auto& receiver = connection.ends[1 - side];
+  if (sender.process == nullptr) return;
+  bytes_sent_[sender.host] += bytes.size();
+  // An end that is to hear of a close hears of nothing after it.
+  if (receiver.closed || receiver.closes != never) return;
+  receiver.last_arrival = std::max(receiver.last_arrival, plan_.now() + latency());
+  if (watcher_ == nullptr && !records_)
+    receiver.incoming.push_back({receiver.last_arrival, std::move(bytes)});
+  else
+    send_frames(sender, receiver, bytes);
+  look(connection, 1 - side);
+}
+
+void simulated_network::send_frames(const simulated_end& sender, simulated_end& receiver,
+                                    const std::vector<char>& bytes) {
+  const auto frames = frames_of(bytes);
+  std::vector<fate> fates;
+  for (const auto& frame : frames) {
+    fates.push_back(frame.is_message && watcher_ != nullptr ? watcher_->sent(sender.host, receiver.host, frame.bytes)
+                                                            : fate{});
+    if (frame.is_message && records_)
+      recorded_.push_back({plan_.now(), receiver.last_arrival + fates.back().late, fates.back().lost, sender.host,
+                           receiver.host, content_of(frame.bytes)});
+  }
+  // A run is the same whether somebody looks on or not.
+  if (std::all_of(fates.begin(), fates.end(), [](const fate& each) { return each == fate{}; }))
+    return receiver.incoming.push_back({receiver.last_arrival, bytes});
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (fates[i].lost) continue;
+    const auto arrival = receiver.last_arrival + fates[i].late;
+    auto& waiting = receiver.incoming;
+    auto place = waiting.end();
+    while (place != waiting.begin() && std::prev(place)->arrival > arrival) --place;
+    for (auto copies = fates[i].twice ? 2 : 1; copies != 0; --copies)
+      place = waiting.insert(place, {arrival, {frames[i].bytes.begin(), frames[i].bytes.end()}});
+  }
+}
+
+void simulated_network::close(simulated_connection& connection, std::size_t side) {
+  auto& closing = connection.ends[side];
+  if (closing.closed || closing.process == nullptr) return;
+  set_closed(connection, side);
+  look(connection, side);
+  look(connection, 1 - side);
+  if (connection.ends[1 - side].closed) connections_.erase(connection.number);
+}
+
+void simulated_network::set_closed(simulated_connection& connection, std::size_t side) {
+  auto& closing = connection.ends[side];
+  auto& other = connection.ends[1 - side];
   closing.closed = true;
   closing.incoming.clear();
-  other.closes = std::min(other.closes, std::max(other.last_arrival, now + latency()));
+  closing.arrived.clear();
+  other.closes = std::min(other.closes, std::max(other.last_arrival, plan_.now() + latency()));
   // A listener that has not heard of the connection never will.
   if (other.opens != never) other.closed = true;
 }
 
-void simulated_network::lose_some(end& receiver) {
-  if (random_() % 2 == 0) return;
+void simulated_network::lose_some(simulated_end& receiver) {
+  if (random_.below(2) == 0) return;
   auto& waiting = receiver.incoming;
   if (waiting.empty()) return;
-  waiting.resize(1 + random_() % waiting.size());
+  waiting.resize(1 + random_.below(waiting.size()));
   auto& last = waiting.back().bytes;
-  last.resize(random_() % (last.size() + 1));
+  last.resize(random_.below(last.size() + 1));
 }
 
-duration simulated_network::latency() {
-  const auto range = static_cast<std::uint64_t>((latency_max_ - latency_min_).count()) + 1;
-  return latency_min_ + duration{static_cast<duration::rep>(random_() % range)};
+// --- arrivals -------------------------------------------------------------------------------------------------------
+
+bool simulated_network::passes(const simulated_connection& connection, std::size_t to) const {
+  return !connection.silenced && !is_cut(connection.ends[1 - to].host, connection.ends[to].host);
 }
 
-// --- to the nodes ---------------------------------------------------------------------------------------------------
-
-time_point simulated_network::due(const end& receiver) {
-  if (receiver.closed || receiver.node == nullptr || receiver.node->frozen) return never;
-  if (receiver.opens != never) return receiver.opens;
+time_point simulated_network::due(simulated_connection& connection, std::size_t side) const {
+  auto& receiver = connection.ends[side];
+  if (receiver.closed || receiver.process == nullptr || receiver.process->frozen()) return never;
+  const auto open = passes(connection, side);
+  if (receiver.opens != never) return open ? receiver.opens : never;
+  // The dialler's broker has not taken the connection over yet.
+  if (receiver.scribe == nullptr || !receiver.scribe->attached()) return never;
+  // What has arrived already can be read although the link is cut now.
+  if (receiver.scribe->can_read(receiver.arrived)) return plan_.now();
+  if (!open) return never;
   return receiver.incoming.empty() ? receiver.closes : receiver.incoming.front().arrival;
 }
 
-void simulated_network::add_arrivals(time_point now, std::vector<arrival>& into) const {
-  for (const auto& [number, connect] : connects_)
-    if (due(connect) <= now) into.push_back({connect.node, 0, 0, number});
-  for (std::size_t i = 0; i < connections_.size(); ++i) {
-    auto& link = *connections_[i];
-    const auto open = passes(link);
-    for (std::size_t side = 0; side < 2; ++side) {
-      const auto& receiver = link[side];
-      if (receiver.closed || receiver.node == nullptr || receiver.node->frozen) continue;
-      // What has arrived already can be read although the link is cut now.
-      if ((open && due(receiver) <= now) || !receiver.node->network().virtual_network_buffer(receiver.handle).empty())
-        into.push_back({receiver.node, i, side});
-    }
-  }
+void simulated_network::look(simulated_connection& connection, std::size_t side) {
+  auto& end = connection.ends[side];
+  if (end.alarm) end.alarm->set(due(connection, side));
 }
 
-bool simulated_network::deliver(const arrival& where, time_point now) {
-  if (where.connect != 0) return end_connect(where.connect);
-  auto& link = *connections_[where.connection];
-  auto& receiver = link[where.side];
-  auto& network = receiver.node->network();
-  const auto open = passes(link);
-  if (receiver.opens != never) return open && accept(receiver, link[1 - where.side], now);
-  if (network.try_read_data(receiver.handle)) return true;
-  if (!open) return false;
-  auto& arrived = network.virtual_network_buffer(receiver.handle);
-  while (!receiver.incoming.empty() && receiver.incoming.front().arrival <= now) {
-    const auto& bytes = receiver.incoming.front().bytes;
-    arrived.insert(arrived.end(), bytes.begin(), bytes.end());
-    receiver.incoming.pop_front();
+bool simulated_network::deliver(std::uint64_t number, std::size_t side) {
+  const auto found = connections_.find(number);
+  if (found == connections_.end()) return false;
+  // Whoever reads may end the connection.
+  const auto connection = found->second;
+  auto& receiver = connection->ends[side];
+  auto happened = true;
+  if (receiver.opens != never) {
+    accept(*connection);
+  } else {
+    if (passes(*connection, side))
+      while (!receiver.incoming.empty() && receiver.incoming.front().arrival <= plan_.now()) {
+        const auto& bytes = receiver.incoming.front().bytes;
+        receiver.arrived.insert(receiver.arrived.end(), bytes.begin(), bytes.end());
+        receiver.incoming.pop_front();
+      }
+    happened = receiver.scribe != nullptr && (receiver.scribe->read(receiver.arrived) || hear_close(*connection, side));
   }
-  if (network.try_read_data(receiver.handle)) return true;
-  if (!receiver.incoming.empty() || receiver.closes > now) return false;
-  const auto scribe = network.impl_ptr(receiver.handle);
-  // The dialler's broker has not taken the connection over yet.
-  if (!scribe || scribe->detached()) return false;
-  scribe->io_failure(&network, caf::io::network::operation::read);
-  receiver.closed = true;
-  return true;
+  look(*connection, side);
+  if (connection->ends[0].closed && connection->ends[1].closed) connections_.erase(number);
+  return happened;
 }
 
-bool simulated_network::accept(end& listener, end& dialler, time_point now) {
+void simulated_network::accept(simulated_connection& connection) {
+  auto& listener = connection.ends[1];
   listener.opens = never;
-  if (!listener.node->listening()) {
-    close(listener, dialler, now);
-    return true;
+  const auto door = doormen_.find({listener.host, connection.port});
+  if (door == doormen_.end() || door->second->detached()) {
+    set_closed(connection, 1);
+    return look(connection, 0);
   }
-  listener.node->network().add_pending_connect(listener.node->port(), listener.handle);
-  return listener.node->network().try_accept_connection();
+  door->second->accept(
+      caf::make_counted<simulated_scribe>(*listener.process, connections_.at(connection.number), std::size_t{1}));
 }
 
-time_point simulated_network::next_arrival(time_point now) const {
-  auto next = never;
-  for (const auto& [_, connect] : connects_)
-    if (const auto when = due(connect); when > now) next = std::min(next, when);
-  for (const auto& link : connections_) {
-    if (!passes(*link)) continue;
-    for (const auto& receiver : *link)
-      if (const auto when = due(receiver); when > now) next = std::min(next, when);
-  }
-  return next;
+bool simulated_network::hear_close(simulated_connection& connection, std::size_t side) {
+  auto& receiver = connection.ends[side];
+  if (!passes(connection, side) || !receiver.incoming.empty() || receiver.closes > plan_.now()) return false;
+  const caf::io::scribe_ptr scribe{receiver.scribe};
+  receiver.closed = true;
+  scribe->io_failure(&receiver.process->multiplexer(), caf::io::network::operation::read);
+  return true;
 }
 
 }  // namespace troupe

@@ -1,11 +1,13 @@
-// The network between simulated nodes: connections with latency, whose bytes can be held back, lost or cut off.
+// The network between the hosts of a simulation: connections with latency, whose bytes can be held back, lost or cut
+// off.
 //
-// Each node's testing network has handles for connections but knows nothing of other nodes. This class plays TCP
-// between them: it notices that a node has dialled, carries bytes from one end's output buffer to the other's input
-// buffer after a latency, in order, and tells an end that its other end is gone.
+// Each process has a multiplexer of its own whose connections and ports are this network's. It plays TCP between them:
+// it carries bytes from one end to the other after a latency, in order, and tells an end that its other end is gone.
 //
-// N-1 Bytes of one direction arrive in the order of sending, and a close after all bytes that arrive at all.
+// N-1 Bytes of one direction arrive in the order of sending, and a close after all bytes that arrive at all. Only what
+// a watcher says of a message changes that, for this message.
 // N-2 Nothing passes a cut, closes included; after `heal` everything that waited arrives, as TCP would send it again.
+// A cut may concern one direction only; a connect, which needs both, is not answered then.
 // N-3 A death loses any part of what was under way: a seeded choice.
 // N-4 A connect is answered after a latency, or refused where no process listens; it is not answered at all by a host
 // that is cut off or switched off. It begins again and again while it lasts (tcp_connector.hpp), so that it is answered
@@ -14,141 +16,204 @@
 #pragma once
 
 #include <troupe/runtime/cluster/connector.hpp>
-#include <troupe/runtime/simulation/simulated_node.hpp>
-
-#include <caf/io/connection_handle.hpp>
+#include <troupe/runtime/simulation/random_streams.hpp>
+#include <troupe/runtime/simulation/simulated_multiplexer.hpp>
+#include <troupe/runtime/simulation/simulated_process.hpp>
 
 #include <array>
 #include <deque>
 #include <map>
 #include <memory>
-#include <random>
+#include <optional>
 #include <set>
+#include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
 
-class simulated_network {
- public:
-  simulated_network(std::mt19937_64& random, duration latency_min, duration latency_max)
-      : random_(random), latency_min_(latency_min), latency_max_(latency_max) {}
-
-  /// The node can dial the others, and they can dial it.
-  void attach(simulated_node& node, time_point now);
-  /// How a process ends for the others.
-  enum class death {
-    of_process,  ///< its host closes its connections
-    of_host,     ///< nobody is told, and connects are not answered, until it is attached again
-  };
-  void detach(const simulated_node& node, death how, time_point now);
-  /// The address of a task that does not run belongs to another program, until the task is attached again: it takes
-  /// connections, says something that nobody understands, and nothing more.
-  void occupy(const task_id& task) { strangers_.insert(task); }
-  void cut(const task_id& a, const task_id& b) { cut_.insert(std::minmax(a, b)); }
-  void heal(const task_id& a, const task_id& b, time_point now);
-  /// Whether anything passes between the hosts of the two.
-  bool reaches(const task_id& a, const task_id& b) const {
-    return !cut_.contains(std::minmax(a, b)) && !off_.contains(a) && !off_.contains(b);
-  }
-  /// A seeded one.
-  duration latency();
-  /// Connections between the two are lost at both ends; new ones can be made at once.
-  void break_links(const task_id& a, const task_id& b, time_point now);
-
-  /// Connections between the two are silenced; new ones are not.
-  void silence_links(const task_id& a, const task_id& b);
-
-  /// Begins a connect of the node; see connector.hpp.
-  void connect(simulated_node& from, const task_address& where, duration limit, connector::ended done, time_point now);
-  /// Takes what the node has written, dialled and closed since the last call.
-  void collect(simulated_node& node, time_point now);
-
-  /// Bytes that this task's processes have written so far.
-  std::uint64_t bytes_sent(const task_id& from) const {
-    const auto found = bytes_sent_.find(from);
-    return found == bytes_sent_.end() ? 0 : found->second;
-  }
-
-  /// One end of a connection at which something has arrived, or a connect that ends.
-  struct arrival {
-    simulated_node* node = nullptr;
-    std::size_t connection = 0;
-    std::size_t side = 0;
-    std::uint64_t connect = 0;
-  };
-  void add_arrivals(time_point now, std::vector<arrival>& into) const;
-  /// Hands the node one frame, a new connection, or a close. False if the node is not ready for it yet.
-  bool deliver(const arrival& where, time_point now);
-  /// When something arrives next, after `now`; `never` if nothing is under way.
-  time_point next_arrival(time_point now) const;
-
- private:
+/// One end of a connection.
+struct simulated_end {
   struct packet {
     time_point arrival{};
     std::vector<char> bytes;
   };
-  struct end {
-    task_id task;
-    /// Null when its process is dead.
-    simulated_node* node = nullptr;
-    caf::io::connection_handle handle;
-    std::deque<packet> incoming;
-    time_point last_arrival{};
-    /// When the other end's close arrives.
-    time_point closes = never;
-    /// When a listener hears of the connection; `never` once it has accepted it, and for the dialler.
-    time_point opens = never;
-    bool closed = false;
-    /// As its other end.
-    bool silenced = false;
-  };
-  /// The dialler's end, then the listener's.
-  using connection = std::array<end, 2>;
-  struct offer {
-    task_id listener;
-    task_address address;
-    caf::io::connection_handle handle;
+
+  host_number host = 0;
+  /// Null: its process is dead, or nothing that speaks CAF's protocol.
+  simulated_process* process = nullptr;
+  caf::io::connection_handle handle;
+  /// Null: nobody has taken it yet, or nobody will.
+  simulated_scribe* scribe = nullptr;
+  std::deque<packet> incoming;
+  /// What can be read.
+  std::vector<char> arrived;
+  time_point last_arrival{};
+  /// When the other end's close arrives.
+  time_point closes = never;
+  /// When a listener hears of the connection; `never` once it has accepted it, and for the dialler.
+  time_point opens = never;
+  bool closed = false;
+  /// When it has something to do.
+  std::optional<agenda::alarm> alarm;
+};
+
+struct simulated_connection {
+  std::uint64_t number = 0;
+  /// Of the listener.
+  std::uint16_t port = 0;
+  bool silenced = false;
+  /// The dialler's, then the listener's.
+  std::array<simulated_end, 2> ends;
+};
+
+class simulated_network {
+ public:
+  struct latencies {
+    duration least;
+    duration most;
   };
 
+  simulated_network(agenda& plan, random_stream& random, latencies chosen)
+      : plan_(plan), random_(random), latency_(chosen) {}
+  ~simulated_network();
+
+  // --- hosts ---
+
+  host_number add_host(std::string name);
+  const std::string& name_of(host_number host) const { return names_[host]; }
+  std::optional<host_number> find_host(const std::string& name) const;
+  /// The host's process; it can dial others, and be dialled where it listens.
+  void attach(simulated_process& process);
+  /// How a process ends for the others.
+  enum class death {
+    of_process,  ///< its host closes its connections
+    of_host,     ///< nobody is told, and connects are not answered, until a process is attached again
+  };
+  void detach(const simulated_process& process, death how);
+  /// The host's ports belong to another program, until a process is attached: it takes connections, says something that
+  /// nobody understands, and nothing more.
+  void occupy(host_number host) { strangers_.insert(host); }
+  /// Nothing passes from the first to the second.
+  void cut(host_number from, host_number to);
+  /// Both directions.
+  void heal(host_number a, host_number b);
+  bool is_cut(host_number from, host_number to) const { return cut_.contains({from, to}); }
+  bool any_cut() const { return !cut_.empty(); }
+  /// Whether both hosts are on and the network takes something from the first to the second.
+  bool reaches(host_number from, host_number to) const {
+    return !is_cut(from, to) && !off_.contains(from) && !off_.contains(to);
+  }
+  /// Connections between the two are lost at both ends; new ones can be made at once.
+  void break_links(host_number a, host_number b);
+  /// Connections between the two are silenced; new ones are not.
+  void silence_links(host_number a, host_number b);
+  /// After a change of who is frozen.
+  void look_at_all();
+  /// A seeded one.
+  duration latency();
+  /// Bytes that the host's processes have written so far.
+  std::uint64_t bytes_sent(host_number from) const { return bytes_sent_[from]; }
+
+  /// What becomes of a message.
+  struct fate {
+    bool lost = false;
+    bool twice = false;
+    /// Others that are sent after it may overtake it.
+    duration late{};
+    bool operator==(const fate&) const = default;
+  };
+  /// Sees each message of an actor to an actor of another host when it is sent.
+  class watcher {
+   public:
+    virtual ~watcher() = default;
+    virtual fate sent(host_number from, host_number to, std::span<const char> message) = 0;
+  };
+  /// Null: nobody.
+  void watch(watcher* by) { watcher_ = by; }
+  /// A message as it was sent.
+  struct record_of_message {
+    time_point sent{};
+    time_point arrives{};
+    bool lost = false;
+    host_number from = 0;
+    host_number to = 0;
+    std::string what;
+  };
+  /// From now on all messages are recorded.
+  void record() { records_ = true; }
+  const std::vector<record_of_message>& recorded() const { return recorded_; }
+
+  // --- for processes ---
+
+  void connect(simulated_process& from, const task_address& where, duration limit, connector::ended done);
+  /// Null: there is no such host.
+  caf::io::scribe_ptr dial(simulated_process& from, const std::string& host, std::uint16_t port);
+  /// Null: the port is taken, or the process ends. 0 means any that is free.
+  caf::io::doorman_ptr listen(simulated_process& at, std::uint16_t port);
+  void stop_listening(const simulated_process& at, std::uint16_t port);
+  /// Ends an open connection as if its peer had ended it.
+  void abandon(simulated_process& by, caf::io::connection_handle which);
+  /// Whether the process is attached.
+  bool runs(const simulated_process& process) const { return processes_[process.host()] == &process; }
+
+  // --- for ends ---
+
+  void send(simulated_connection& connection, std::size_t side, std::vector<char> bytes);
+  void close(simulated_connection& connection, std::size_t side);
+  /// The end may have something to do now.
+  void look(simulated_connection& connection, std::size_t side);
+
+ private:
   struct open_connect {
-    simulated_node* node = nullptr;
+    simulated_process* process = nullptr;
     task_address where;
-    task_id listener;
+    host_number host = 0;
     time_point answered{};
     time_point deadline{};
     connector::ended done;
+    std::optional<agenda::alarm> alarm;
   };
+  using pair_of_hosts = std::pair<host_number, host_number>;
 
-  void offer_connection(simulated_node& from, offer& to);
-  void dialled(simulated_node& from, const offer& to, time_point now);
-  void carry(connection& link, std::size_t side, time_point now);
-  void close(end& closing, end& other, time_point now);
-  void lose_some(end& receiver);
-  bool accept(end& listener, end& dialler, time_point now);
+  std::shared_ptr<simulated_connection> make_connection(simulated_process& from, host_number to, std::uint16_t port);
+  void send_frames(const simulated_end& sender, simulated_end& receiver, const std::vector<char>& bytes);
+  void greet_as_stranger(simulated_end& dialler);
+  bool passes(const simulated_connection& connection, std::size_t to) const;
+  bool connects(host_number a, host_number b) const { return !is_cut(a, b) && !is_cut(b, a); }
+  time_point due(simulated_connection& connection, std::size_t side) const;
+  bool deliver(std::uint64_t number, std::size_t side);
+  void accept(simulated_connection& connection);
+  bool hear_close(simulated_connection& connection, std::size_t side);
+  void lose_some(simulated_end& receiver);
+  void set_closed(simulated_connection& connection, std::size_t side);
   bool answers(const open_connect& connect) const;
-  time_point due(const open_connect& connect) const;
+  void look(open_connect& connect) const;
   bool end_connect(std::uint64_t number);
-  bool passes(const connection& link) const {
-    return !link[0].silenced && !cut_.contains(std::minmax(link[0].task, link[1].task));
-  }
-  static time_point due(const end& receiver);
+  template <class Work>
+  void with_links_of(host_number a, host_number b, Work work);
   caf::io::connection_handle new_handle() { return caf::io::connection_handle::from_int(++last_handle_); }
 
-  std::mt19937_64& random_;
-  duration latency_min_;
-  duration latency_max_;
-  std::map<task_id, simulated_node*> nodes_;
-  std::map<task_id, task_address> addresses_;
-  /// What each node's next dials will use, one for each address.
-  std::map<task_id, std::vector<offer>> offers_;
-  std::vector<std::unique_ptr<connection>> connections_;
+  agenda& plan_;
+  random_stream& random_;
+  latencies latency_;
+  std::vector<std::string> names_;
+  std::map<std::string, host_number> hosts_;
+  /// By host; null: none runs.
+  std::vector<simulated_process*> processes_;
+  std::vector<std::uint64_t> bytes_sent_;
+  std::map<std::pair<host_number, std::uint16_t>, simulated_doorman*> doormen_;
+  std::map<std::uint64_t, std::shared_ptr<simulated_connection>> connections_;
   std::map<std::uint64_t, open_connect> connects_;
-  std::uint64_t last_connect_ = 0;
-  std::set<std::pair<task_id, task_id>> cut_;
-  /// Tasks whose hosts are switched off.
-  std::set<task_id> off_;
-  std::set<task_id> strangers_;
-  std::map<task_id, std::uint64_t> bytes_sent_;
+  std::set<pair_of_hosts> cut_;
+  /// Hosts that are switched off.
+  std::set<host_number> off_;
+  std::set<host_number> strangers_;
+  watcher* watcher_ = nullptr;
+  bool records_ = false;
+  std::vector<record_of_message> recorded_;
+  std::uint64_t last_number_ = 0;
   std::int64_t last_handle_ = 0;
 };
 

@@ -9,168 +9,84 @@ namespace troupe {
 
 namespace {
 
-void check_pair(const simulation& self, const task_id& a, const task_id& b) {
-  // Looking names a task that is not there.
-  self.running(a);
-  self.running(b);
-  if (a == b) throw invalid_argument_error{fmt::format("a link is between two tasks, but both are {}", to_string(a))};
+/// The name of a host that may or may not run.
+template <class Implementation>
+std::string known_host(const Implementation& self, const task_id& task) {
+  self.check_known(task);
+  return host_of(task);
 }
 
 }  // namespace
 
 simulation::simulation(simulation_options options) : implementation_(new implementation{options}) {
-  const auto& size = options.size;
-  auto members = std::int64_t{size.workers} + size.servers;
-  auto least = std::min(size.workers, size.servers);
-  for (const auto& [_, count] : size.roles) {
-    members += count;
-    least = std::min(least, count);
-  }
-  if (least < 0 || members >= static_cast<std::int64_t>(processes_max))
-    throw invalid_argument_error{
-        fmt::format("a simulation of {} workers, {} servers and {} other members cannot be: it has at most {} tasks",
-                    size.workers, size.servers, members - size.workers - size.servers, processes_max)};
-  if (options.latency_min < duration::zero() || options.latency_max < options.latency_min)
-    throw invalid_argument_error{"a simulation's latency_min must be at least 0 and at most latency_max"};
-  options.cluster.detection.check();
-  options.cluster.coordinator.check();
-  auto& self = *implementation_;
-  const auto add = [&](const std::string& job, int count) {
-    for (int i = 0; i < count; ++i) self.addresses[{job, i}] = {fmt::format("{}-{}", job, i), 1};
-  };
-  add("chief", 1);
-  add("ps", size.servers);
-  add("worker", size.workers);
-  for (const auto& [role, count] : size.roles) {
-    check_role_name(role, "a simulation");
-    add(role, count);
-  }
-  for (const auto& [task, _] : self.addresses) self.start(task);
+  implementation_->add_tasks();
 }
 
-simulation::~simulation() {
-  for (const auto& task : tasks())
-    if (running(task)) implementation_->stop(task);
+simulation::simulation(simulated_world& in, local_cluster size, cluster_options options)
+    : implementation_(new implementation{in, size, options}) {
+  implementation_->add_tasks();
 }
+
+/// In a world of somebody else's, its hosts stay, and nothing runs there any more.
+simulation::~simulation() { implementation_->remove_tasks(); }
 
 // --- time -----------------------------------------------------------------------------------------------------------
 
-duration simulation::now() const { return implementation_->elapsed(); }
-std::uint64_t simulation::steps() const { return implementation_->steps; }
-
-bool simulation::step() {
-  auto& self = *implementation_;
-  while (!self.step_now()) {
-    const auto next = self.next_time();
-    if (next == never) return false;
-    self.set_time(next);
-  }
-  return true;
-}
-
-void simulation::run() {
-  while (implementation_->step_now()) {
-  }
-}
+duration simulation::now() const { return implementation_->world.now(); }
+std::uint64_t simulation::steps() const { return implementation_->world.steps(); }
+bool simulation::step() { return implementation_->world.step(); }
+void simulation::run() { implementation_->world.run(); }
+void simulation::advance(duration by) { implementation_->world.advance(by); }
 
 bool simulation::run_until(const std::function<bool()>& condition, duration limit) {
-  auto& self = *implementation_;
-  const auto last = later(self.now, limit);
-  while (!condition()) {
-    if (self.step_now()) continue;
-    const auto next = self.next_time();
-    if (next == never && last == never) return false;
-    if (next <= last) {
-      self.set_time(next);
-      continue;
-    }
-    self.set_time(last);
-    return false;
-  }
-  return true;
-}
-
-void simulation::advance(duration by) {
-  run_until([] { return false; }, by);
+  return implementation_->world.run_until(condition, limit);
 }
 
 void simulation::run_until_ready(duration limit) {
-  const auto ready = [this] {
-    for (const auto& task : tasks())
-      if (task != chief_task && running(task) && !present(task)) return false;
-    return true;
+  const auto is_missing = [this](const task_id& task) { return task != chief_task && running(task) && !present(task); };
+  const auto all = tasks();
+  // Looking at all of them after each step would take longer than the steps.
+  auto first = all.begin();
+  const auto ready = [&] {
+    if (first != all.end() && is_missing(*first)) return false;
+    first = std::find_if(all.begin(), all.end(), is_missing);
+    return first == all.end();
   };
   if (run_until(ready, limit)) return;
   std::string missing;
-  for (const auto& task : tasks())
-    if (task != chief_task && running(task) && !present(task)) missing += " " + to_string(task);
+  for (const auto& task : all)
+    if (is_missing(task)) missing += " " + to_string(task);
   throw deadline_exceeded_error{fmt::format("these tasks run but the chief did not take them in within {} ms:{}",
                                             in_milliseconds(limit), missing)};
 }
 
 // --- failures -------------------------------------------------------------------------------------------------------
 
-void simulation::freeze(const task_id& task) {
-  auto& node = implementation_->node(task);
-  if (node.frozen) throw failed_precondition_error{to_string(task) + " is frozen already"};
-  implementation_->note("freeze " + to_string(task));
-  node.frozen = true;
-}
-
-void simulation::thaw(const task_id& task) {
-  auto& node = implementation_->node(task);
-  if (!node.frozen) throw failed_precondition_error{to_string(task) + " is not frozen"};
-  implementation_->note("thaw " + to_string(task));
-  node.frozen = false;
-  node.set_time(implementation_->now);
-}
-
-void simulation::kill(const task_id& task) {
-  implementation_->node(task);
-  implementation_->note("kill " + to_string(task));
-  implementation_->stop(task);
-}
+void simulation::freeze(const task_id& task) { implementation_->world.freeze(implementation_->running_host(task)); }
+void simulation::thaw(const task_id& task) { implementation_->world.thaw(implementation_->running_host(task)); }
+void simulation::kill(const task_id& task) { implementation_->world.kill(implementation_->running_host(task)); }
 
 void simulation::switch_off(const task_id& task) {
-  implementation_->node(task);
-  implementation_->note("switch off " + to_string(task));
-  implementation_->stop(task, simulated_network::death::of_host);
+  implementation_->world.switch_off(implementation_->running_host(task));
 }
 
-void simulation::occupy(const task_id& task) {
-  if (running(task)) throw failed_precondition_error{to_string(task) + " runs: kill it first"};
-  implementation_->note("occupy " + to_string(task));
-  implementation_->network.occupy(task);
-}
-
-void simulation::restart(const task_id& task) {
-  if (running(task)) throw failed_precondition_error{to_string(task) + " runs: kill it first"};
-  implementation_->note("restart " + to_string(task));
-  implementation_->start(task);
-}
+void simulation::occupy(const task_id& task) { implementation_->world.occupy(known_host(*implementation_, task)); }
+void simulation::restart(const task_id& task) { implementation_->world.restart(known_host(*implementation_, task)); }
 
 void simulation::cut(const task_id& a, const task_id& b) {
-  check_pair(*this, a, b);
-  implementation_->note(fmt::format("cut {} {}", to_string(a), to_string(b)));
-  implementation_->network.cut(a, b);
+  implementation_->world.cut(known_host(*implementation_, a), known_host(*implementation_, b));
 }
 
 void simulation::heal(const task_id& a, const task_id& b) {
-  check_pair(*this, a, b);
-  implementation_->note(fmt::format("heal {} {}", to_string(a), to_string(b)));
-  implementation_->network.heal(a, b, implementation_->now);
+  implementation_->world.heal(known_host(*implementation_, a), known_host(*implementation_, b));
 }
 
 void simulation::break_link(const task_id& a, const task_id& b) {
-  check_pair(*this, a, b);
-  implementation_->note(fmt::format("break {} {}", to_string(a), to_string(b)));
-  implementation_->network.break_links(a, b, implementation_->now);
+  implementation_->world.break_link(known_host(*implementation_, a), known_host(*implementation_, b));
 }
 
 void simulation::silence_link(const task_id& a, const task_id& b) {
-  check_pair(*this, a, b);
-  implementation_->note(fmt::format("silence {} {}", to_string(a), to_string(b)));
-  implementation_->network.silence_links(a, b);
+  implementation_->world.silence_link(known_host(*implementation_, a), known_host(*implementation_, b));
 }
 
 // --- who is there ---------------------------------------------------------------------------------------------------
@@ -182,11 +98,10 @@ std::vector<task_id> simulation::tasks() const {
 }
 
 bool simulation::running(const task_id& task) const {
-  implementation_->check_known(task);
-  return implementation_->nodes.contains(task);
+  return implementation_->world.running(known_host(*implementation_, task));
 }
 
-bool simulation::frozen(const task_id& task) const { return implementation_->node(task).frozen; }
+bool simulation::frozen(const task_id& task) const { return implementation_->process(task).frozen(); }
 
 bool simulation::present(const task_id& task) const {
   implementation_->check_known(task);
@@ -195,8 +110,7 @@ bool simulation::present(const task_id& task) const {
 }
 
 std::uint64_t simulation::bytes_sent(const task_id& task) const {
-  implementation_->check_known(task);
-  return implementation_->network.bytes_sent(task);
+  return implementation_->world.bytes_sent(known_host(*implementation_, task));
 }
 
 std::optional<member_end> simulation::end_of(const task_id& task) const {
@@ -206,12 +120,14 @@ std::optional<member_end> simulation::end_of(const task_id& task) const {
   return found->second;
 }
 
-caf::actor_system& simulation::system(const task_id& task) { return implementation_->node(task).system(); }
+caf::actor_system& simulation::system(const task_id& task) { return implementation_->process(task).system(); }
 member simulation::here(const task_id& task) {
-  implementation_->node(task);
+  implementation_->running_host(task);
   return member{implementation_->applications.at(task)};
 }
-void simulation::keep(const task_id& task, caf::actor handle) { implementation_->node(task).keep(std::move(handle)); }
+void simulation::keep(const task_id& task, caf::actor handle) {
+  implementation_->process(task).keep(std::move(handle));
+}
 
 const coordinator_actor& simulation::coordinator() const { return implementation_->running_chief().coordinator; }
 const membership_actor& simulation::membership() const { return implementation_->running_chief().membership; }
@@ -222,6 +138,7 @@ const client_ptr& simulation::client() const { return implementation_->running_c
 const event_bus_actor& simulation::events() const { return implementation_->running_chief().events; }
 
 const std::vector<simulation::occurrence>& simulation::occurrences() const { return implementation_->occurrences; }
-const std::vector<std::string>& simulation::trace() const { return implementation_->trace; }
+const std::vector<std::string>& simulation::trace() const { return implementation_->all.trace; }
+simulated_world& simulation::world() { return implementation_->world; }
 
 }  // namespace troupe

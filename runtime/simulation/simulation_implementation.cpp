@@ -1,5 +1,6 @@
 #include <troupe/actors/closures/coordinator.hpp>
 #include <troupe/actors/closures/weak_coordinator.hpp>
+#include <troupe/actors/functions/build_id.hpp>
 #include <troupe/actors/membership/event_bus.hpp>
 #include <troupe/actors/membership/membership.hpp>
 #include <troupe/actors/offers/directory.hpp>
@@ -12,6 +13,7 @@
 #include <troupe/runtime/simulation/simulated_connector.hpp>
 #include <troupe/runtime/simulation/simulation_implementation.hpp>
 
+#include <caf/io/middleman.hpp>
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
@@ -22,18 +24,42 @@ namespace troupe {
 
 namespace {
 
-/// How long a process that was told to end takes for it.
-constexpr duration end_delay = std::chrono::milliseconds{1};
+member_identity identity_of(const task_id& task, const simulated_process& process) {
+  member_identity result;
+  result.task = task;
+  result.incarnation = process.incarnation();
+  result.build_id = program_build_id();
+  result.functions = function_registry::instance().names();
+  result.host = process.name();
+  return result;
+}
 
-std::string to_text(duration at) {
-  return fmt::format("{:>4}.{:09} s", at.count() / 1'000'000'000, at.count() % 1'000'000'000);
+world_options options_of(const simulation_options& chosen) {
+  return {.seed = chosen.seed,
+          .latency_min = chosen.latency_min,
+          .latency_max = chosen.latency_max,
+          .bulk_bytes_per_second = chosen.bulk_bytes_per_second,
+          .steps_per_instant_max = chosen.steps_per_instant_max,
+          .shares_memory = chosen.shares_memory,
+          .plan = chosen.plan,
+          .faults = chosen.faults};
 }
 
 }  // namespace
 
-void simulation::implementation::note(const std::string& line) { trace.push_back(to_text(elapsed()) + "  " + line); }
+std::string host_of(const task_id& task) { return fmt::format("{}-{}", task.job, task.index); }
 
-// --- nodes ----------------------------------------------------------------------------------------------------------
+simulation::implementation::implementation(const simulation_options& chosen)
+    : options(chosen),
+      own_world(std::make_unique<simulated_world>(options_of(chosen))),
+      world(*own_world),
+      all(*world.implementation_) {}
+
+simulation::implementation::implementation(simulated_world& in, const local_cluster& size,
+                                           const cluster_options& cluster)
+    : options{.seed = in.options().seed, .size = size, .cluster = cluster}, world(in), all(*in.implementation_) {}
+
+// --- tasks ----------------------------------------------------------------------------------------------------------
 
 void simulation::implementation::check_known(const task_id& task) const {
   if (addresses.contains(task)) return;
@@ -43,210 +69,148 @@ void simulation::implementation::check_known(const task_id& task) const {
                   static_cast<int>(addresses.size()) - 1 - options.size.workers - options.size.servers)};
 }
 
-chief_actors& simulation::implementation::running_chief() {
-  node(chief_task);
-  return chief;
-}
-
-simulated_node& simulation::implementation::node(const task_id& task) {
+std::string simulation::implementation::running_host(const task_id& task) const {
   check_known(task);
-  const auto found = nodes.find(task);
-  if (found != nodes.end()) return *found->second;
+  auto name = host_of(task);
+  if (world.running(name)) return name;
   throw failed_precondition_error{
       fmt::format("{} does not run: it was killed or has ended; restart it first", to_string(task))};
 }
 
-void simulation::implementation::start(const task_id& task) {
-  if (++processes > processes_max)
-    throw resource_exhausted_error{
-        fmt::format("a simulation can start {} processes, restarts included: make another simulation", processes_max)};
-  const auto incarnation = (random() >> 1) | 1;
-  auto started = std::make_unique<simulated_node>(task, addresses.at(task), incarnation, now);
-  auto& node = *started;
-  nodes[task] = std::move(started);
-  network.attach(node, now);
-  task == chief_task ? start_chief(node) : start_member(node);
+simulated_process& simulation::implementation::process(const task_id& task) {
+  return all.running_process(running_host(task));
 }
 
-void simulation::implementation::start_chief(simulated_node& node) {
+chief_actors& simulation::implementation::running_chief() {
+  running_host(chief_task);
+  return chief;
+}
+
+void simulation::implementation::add_tasks() {
+  constexpr auto tasks_max = static_cast<std::int64_t>(world_options{}.processes_max);
+  const auto& size = options.size;
+  auto members = std::int64_t{size.workers} + size.servers;
+  auto least = std::min(size.workers, size.servers);
+  for (const auto& [_, count] : size.roles) {
+    members += count;
+    least = std::min(least, count);
+  }
+  if (least < 0 || members >= tasks_max)
+    throw invalid_argument_error{
+        fmt::format("a simulation of {} workers, {} servers and {} other members cannot be: it has at most {} tasks",
+                    size.workers, size.servers, members - size.workers - size.servers, tasks_max)};
+  options.cluster.detection.check();
+  options.cluster.coordinator.check();
+  const auto add = [&](const std::string& job, int count) {
+    for (int i = 0; i < count; ++i) addresses[{job, i}] = {host_of({job, i}), members_port};
+  };
+  add("chief", 1);
+  add("ps", size.servers);
+  add("worker", size.workers);
+  for (const auto& [role, count] : size.roles) {
+    check_role_name(role, "a simulation");
+    add(role, count);
+  }
+  for (const auto& [task, _] : addresses) add_task(task);
+}
+
+void simulation::implementation::remove_tasks() {
+  for (const auto& [task, _] : addresses) {
+    auto& host = all.find(host_of(task));
+    if (host.process) all.stop(host);
+    host.what = {};
+  }
+}
+
+void simulation::implementation::add_task(const task_id& task) {
+  all.add_host(host_of(task), {.boot =
+                                   [this, task](simulated_process& started) {
+                                     task == chief_task ? start_chief(started) : start_member(task, started);
+                                   },
+                               .at_end = [this, task](simulated_process& dying) { stop(task, dying); }});
+}
+
+void simulation::implementation::start_chief(simulated_process& process) {
   const auto& cluster = options.cluster;
   chief.queue = std::make_shared<submission_queue>(cluster.queue_capacity);
-  chief.dialer = node.spawn(network_dialer, connects(node));
-  chief.events = node.spawn(event_bus);
-  chief.client =
-      std::make_shared<const client_actor>(node.spawn(troupe::client, chief.dialer, cluster.variables, session_id{0}));
+  chief.dialer = process.spawn(network_dialer, std::make_shared<simulated_connector>(process));
+  chief.events = process.spawn(event_bus);
+  chief.client = std::make_shared<const client_actor>(
+      process.spawn(troupe::client, chief.dialer, cluster.variables, session_id{0}));
   auto coordination = cluster.coordinator;
   coordination.workers = options.size.workers;
-  coordination.first_session = node.who().incarnation;
-  chief.coordinator = node.spawn(troupe::coordinator, chief.queue, coordination, chief.events);
+  coordination.first_session = process.incarnation();
+  chief.coordinator = process.spawn(troupe::coordinator, chief.queue, coordination, chief.events);
   chief.shared_coordinator = std::make_shared<const weak_coordinator>(chief.coordinator);
-  const auto listener = node.spawn([this](event_listener::pointer) -> event_listener::behavior_type {
+  const auto listener = process.spawn([this](event_listener::pointer) -> event_listener::behavior_type {
     return {[this](event_atom, wire<event>& what) {
       if (what.open().ok()) take_event(*what);
     }};
   });
   caf::anon_send(chief.events, listen_atom_v, event_listener{listener});
-  membership_options terms{.chief = node.who(),
+  membership_options terms{.chief = identity_of(chief_task, process),
                            .members = {},
                            .detection = cluster.detection,
                            .chief_silence_max = cluster.chief_silence_max};
   for (const auto& [task, address] : addresses)
     if (task != chief_task) terms.members.emplace_back(task, address);
-  chief.application = std::make_shared<member_context>(node.system(), chief_task);
+  chief.application = std::make_shared<member_context>(process.system(), chief_task);
   chief.application->report = [this](const std::string& line) { note(line); };
   chief.application->set_on_failure([this](const status& why) { end(chief_task, {member_end::kind::gave_up, why}); });
   applications.insert_or_assign(chief_task, chief.application);
   member_context::enter(chief.application);
   chief.directory =
-      node.spawn(troupe::directory, chief.application->book, chief.dialer, options.cluster.members.detection);
-  chief.closures = node.spawn(closure_desk, chief.queue, chief.coordinator);
+      process.spawn(troupe::directory, chief.application->book, chief.dialer, options.cluster.members.detection);
+  chief.closures = process.spawn(closure_desk, chief.queue, chief.coordinator);
   offer_chief_services(*chief.application->book, chief.closures, chief.events);
-  chief.membership = node.spawn(troupe::membership, chief.dialer, std::move(terms),
-                                membership_audience{chief.coordinator, *chief.client, chief.events, chief.directory});
-  chief_cluster = std::make_unique<troupe::cluster>(node.system(), chief, options.size, cluster);
+  chief.membership =
+      process.spawn(troupe::membership, chief.dialer, std::move(terms),
+                    membership_audience{chief.coordinator, *chief.client, chief.events, chief.directory});
+  chief_cluster = std::make_unique<troupe::cluster>(process.system(), chief, options.size, cluster);
 }
 
-void simulation::implementation::start_member(simulated_node& node) {
-  const auto task = node.who().task;
-  auto made = member_actors::spawn(node.system(),
-                                   {.who = node.who(),
-                                    .dialer = node.spawn(network_dialer, connects(node)),
-                                    .detached = false,
-                                    .on_end = [this, task](const member_end& how) { end(task, how); },
-                                    .report = [this](const std::string& line) { note(line); }},
-                                   options.cluster.members);
-  for (auto& each : made.all) node.keep(std::move(each));
+void simulation::implementation::start_member(const task_id& task, simulated_process& process) {
+  auto made =
+      member_actors::spawn(process.system(),
+                           {.who = identity_of(task, process),
+                            .dialer = process.spawn(network_dialer, std::make_shared<simulated_connector>(process)),
+                            .detached = false,
+                            .on_end = [this, task](const member_end& how) { end(task, how); },
+                            .report = [this](const std::string& line) { note(line); }},
+                           options.cluster.members);
+  for (auto& each : made.all) process.keep(std::move(each));
   applications.insert_or_assign(task, made.application);
   member_context::enter(made.application);
-  node.publish(made.door);
+  // The port is open to others as soon as the node's actors have run.
+  auto& system = process.system();
+  caf::anon_send(system.middleman().actor_handle(), caf::publish_atom_v, members_port,
+                 caf::actor_cast<caf::strong_actor_ptr>(made.door), system.message_types<member_actor>(), std::string{},
+                 true);
 }
 
-std::shared_ptr<connector> simulation::implementation::connects(simulated_node& node) {
-  return std::make_shared<simulated_connector>(network, node, now);
-}
-
-void simulation::implementation::stop_programs() {
-  for (const auto& program : std::exchange(programs, {}))
-    if (const auto fibers = program.lock()) {
-      fibers->at_turn_end(nullptr);
-      fibers->cancel_all({status_code::cancelled, "the chief has ended"});
-    }
-}
-
-void simulation::implementation::stop(const task_id& task, simulated_network::death how) {
-  auto& dead = node(task);
-  // What its actors do while they end reaches nobody, and handles must not outlive their actor system.
-  network.detach(dead, how, now);
-  bulk->detach(dead);
+void simulation::implementation::stop(const task_id& task, simulated_process& dying) {
   if (task == chief_task) {
-    stop_programs();
     chief_cluster.reset();
     chief = {};
     present.clear();
   }
-  std::erase_if(ending, [&](const auto& one) { return one.second == task; });
   const auto application = applications.extract(task);
   application.mapped()->begin_end();
-  for (auto& actor : application.mapped()->take_actors()) dead.keep(std::move(actor));
-  nodes.erase(task);
+  for (auto& actor : application.mapped()->take_actors()) dying.keep(std::move(actor));
 }
 
 void simulation::implementation::end(const task_id& task, const member_end& how) {
   note(fmt::format("{} is {}: {}", to_string(task), to_string(how.how), how.why.render()));
   ends.insert_or_assign(task, how);
-  ending.emplace_back(now + end_delay, task);
+  all.end(all.find(host_of(task)).number, how.why);
 }
 
 void simulation::implementation::take_event(const event& what) {
-  occurrences.push_back({elapsed(), what});
+  occurrences.push_back({all.elapsed(), what});
   note(fmt::format("{} {} epoch {} count {}: {}", to_string(what.kind), to_string(what.task), what.epoch, what.count,
                    what.why.render()));
   if (what.kind == event_kind::member_joined) present[what.task] = true;
   if (what.kind == event_kind::member_lost) present[what.task] = false;
-}
-
-// --- steps ----------------------------------------------------------------------------------------------------------
-
-void simulation::implementation::add_possibilities() {
-  possible.clear();
-  for (const auto& [_, node] : nodes) {
-    if (node->frozen) continue;
-    for (std::size_t i = 0; i < node->jobs(); ++i) possible.push_back({possibility::kind::job, node.get(), i});
-    possible.push_back({possibility::kind::broker, node.get()});
-    if (node->next_timeout() <= now) possible.push_back({possibility::kind::timeout, node.get()});
-  }
-  arrivals.clear();
-  network.add_arrivals(now, arrivals);
-  for (const auto& where : arrivals) possible.push_back({possibility::kind::arrival, where.node, 0, where});
-  transfers.clear();
-  bulk->add_due(transfers);
-  for (const auto which : transfers)
-    possible.push_back({.what = possibility::kind::transfer,
-                        .node = nodes.at(bulk->fetcher(which).who().task).get(),
-                        .transfer = which});
-}
-
-bool simulation::implementation::take(const possibility& chosen) {
-  // The transport is the process's, and there may be other simulations.
-  bulk_transport::install(bulk);
-  bulk->run_as(*chosen.node);
-  switch (chosen.what) {
-    case possibility::kind::job:
-      chosen.node->run_job(chosen.place);
-      return true;
-    case possibility::kind::broker:
-      return chosen.node->run_broker();
-    case possibility::kind::timeout:
-      chosen.node->run_timeout();
-      return true;
-    case possibility::kind::arrival:
-      return network.deliver(chosen.where, now);
-    case possibility::kind::transfer:
-      bulk->end(chosen.transfer);
-      return true;
-  }
-  return false;
-}
-
-bool simulation::implementation::step_now() {
-  if (end_process()) return true;
-  add_possibilities();
-  while (!possible.empty()) {
-    auto& drawn = possible[random() % possible.size()];
-    const auto chosen = std::exchange(drawn, possible.back());
-    possible.pop_back();
-    if (!take(chosen)) continue;
-    network.collect(*chosen.node, now);
-    ++steps;
-    if (++steps_of_instant > options.steps_per_instant_max)
-      throw internal_error{fmt::format("a livelock: {} steps at {} without any passing of time (seed {})",
-                                       steps_of_instant, to_text(elapsed()), options.seed)};
-    return true;
-  }
-  return false;
-}
-
-bool simulation::implementation::end_process() {
-  if (ending.empty() || ending.front().first > now) return false;
-  const auto task = ending.front().second;
-  note(to_string(task) + " has ended");
-  stop(task);
-  return true;
-}
-
-time_point simulation::implementation::next_time() const {
-  auto next = std::min(network.next_arrival(now), bulk->next());
-  for (const auto& [_, node] : nodes)
-    if (!node->frozen) next = std::min(next, node->next_timeout());
-  if (!ending.empty()) next = std::min(next, ending.front().first);
-  return next;
-}
-
-void simulation::implementation::set_time(time_point to) {
-  now = to;
-  steps_of_instant = 0;
-  for (const auto& [_, node] : nodes)
-    if (!node->frozen) node->set_time(now);
 }
 
 }  // namespace troupe

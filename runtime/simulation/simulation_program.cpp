@@ -1,40 +1,40 @@
 // The chief's program in a simulation: closures, variables and questions, none of which blocks, and programs in fibers.
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
+#include <troupe/runtime/simulation/simulated_program.hpp>
 #include <troupe/runtime/simulation/simulation_implementation.hpp>
 
+#include <caf/io/basp_broker.hpp>
+#include <caf/io/middleman.hpp>
 #include <caf/send.hpp>
-#include <caf/stateful_actor.hpp>
 #include <fmt/format.h>
 
 namespace troupe {
 
 namespace {
 
-/// Room for what reads and writes files.
-constexpr std::size_t program_stack_bytes = std::size_t{1} << 20;
-
 /// Numbers of shards that no strategy has made.
 constexpr auto own_shards = std::uint64_t{1} << 63;
 
-/// Hosts one program of the chief.
-struct program_state : fiber_environment {
-  static constexpr const char* name = "program";
-  explicit program_state(caf::event_based_actor* self)
-      : clock(self),
-        fibers(std::make_shared<fiber_host>(
-            clock, fiber_host::options{.stack_bytes = program_stack_bytes, .pooled_max = 0}, this)) {}
-
-  std::shared_ptr<member_context> application() const override { return chief; }
-
-  std::shared_ptr<member_context> chief;
-
-  timers clock;
-  std::shared_ptr<fiber_host> fibers;
-};
-
 /// For questions that the kit asks on its own behalf.
 constexpr duration question_limit = std::chrono::seconds{10};
+
+/// Runs `work` with the broker in its own turn.
+template <class Work>
+void with_broker(caf::actor_system& system, Work work) {
+  const auto broker = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
+  system.middleman().run_later([broker, work = std::move(work)] {
+    work(static_cast<caf::io::basp_broker&>(*caf::actor_cast<caf::abstract_actor*>(broker)));
+  });
+}
+
+/// The broker's own handle of an actor of another process; null: there is no link to it.
+caf::strong_actor_ptr proxy_of(caf::io::basp_broker& broker, const caf::actor_control_block& whom) {
+  const auto link = broker.instance.tbl().lookup_direct(whom.node());
+  if (!link) return nullptr;
+  broker.set_context(*link);
+  return broker.proxies().get_or_put(whom.node(), whom.id());
+}
 
 template <class T>
 T await(simulation& self, const eventual<T>& answer, const std::string& what) {
@@ -96,55 +96,58 @@ eventual<caf::ok_atom> simulation::retire(const status& why) {
 }
 
 member_actor simulation::reach(const task_id& task) {
-  const auto& address = implementation_->node(task).address();
+  implementation_->running_host(task);
+  const auto& address = implementation_->addresses.at(task);
   const auto& dialer = implementation_->running_chief().dialer;
   return await(*this, ask<member_actor>(dialer, question_limit, dial_atom_v, address.host, address.port),
                "dialling " + to_string(task));
 }
 
-// --- programs
-// ---------------------------------------------------------------------------------------------------------
+// --- programs, and actors of other tasks ----------------------------------------------------------------------------
 
 cluster& simulation::chief_cluster() {
   implementation_->running_chief();
   return *implementation_->chief_cluster;
 }
 
-eventual<caf::ok_atom> simulation::start_program(std::function<void()> program) {
-  const auto content = std::make_shared<eventual<caf::ok_atom>::content>();
-  // If its node ends before it begins.
-  const std::shared_ptr<void> guard{nullptr, [content](void*) {
-                                      content->end({status_code::cancelled, "the chief has ended"});
-                                    }};
-  const std::function<void()> guarded = [content, guard, program = std::move(program)] {
-    try {
-      program();
-      content->value = caf::ok_atom_v;
-      content->end({});
-    } catch (...) {
-      content->end(status_of(std::current_exception()));
-    }
-  };
-  auto* const all = implementation_.get();
-  // The actor ends with the program.
-  const auto host = spawn(chief_task, [all, guarded](caf::stateful_actor<program_state>* self) -> caf::behavior {
-    auto& fibers = *self->state.fibers;
-    fibers.at_turn_end([self, &fibers] {
-      if (fibers.active() == 0) self->quit();
+eventual<caf::ok_atom> simulation::start_program(std::function<void()> program, std::size_t stack_bytes) {
+  auto& chief = implementation_->process(chief_task);
+  return start_program_in(
+      chief, std::move(program),
+      {.application = implementation_->chief.application, .stack_bytes = stack_bytes, .on_failure = {}});
+}
+
+void simulation::find_from_chief(const caf::strong_actor_ptr& whom,
+                                 std::function<void(const caf::strong_actor_ptr& found, const status& why)> done) {
+  const auto& chief = implementation_->running_chief();
+  auto* const at = whom ? implementation_->all.of_node(whom->node()) : nullptr;
+  if (at == nullptr || whom->get() == nullptr || whom->home_system != &at->process->system() ||
+      at->name == host_of(chief_task))
+    return done(whom, {});
+  // Others reach an actor that its own registry knows.
+  at->process->system().registry().put(whom->id(), whom);
+  auto& system = implementation_->process(chief_task).system();
+  with_broker(system, [=, this, dialer = chief.dialer, host = at->name](caf::io::basp_broker& broker) {
+    if (auto found = proxy_of(broker, *whom)) return done(found, {});
+    spawn(chief_task, [=](caf::event_based_actor* self) {
+      self->request(dialer, question_limit, dial_atom_v, host, members_port)
+          .then(
+              [=](const member_actor&) {
+                with_broker(self->system(), [=](caf::io::basp_broker& linked) {
+                  if (auto found = proxy_of(linked, *whom)) return done(found, {});
+                  done(nullptr, {status_code::unavailable, "the link to " + host + " broke"});
+                });
+              },
+              [=](caf::error& failed) { done(nullptr, status_of(failed)); });
     });
-    all->programs.push_back(self->state.fibers);
-    self->state.chief = all->chief.application;
-    return {[all, self, &fibers, guarded](submit_atom) { all->chief_cluster ? fibers.run(1, guarded) : self->quit(); }};
   });
-  caf::anon_send(host, submit_atom_v);
-  return eventual<caf::ok_atom>{content};
 }
 
 // --- variables ------------------------------------------------------------------------------------------------------
 
 tensor_variable simulation::make_variable(std::string name, const tensor& initial, int server) {
   const task_id task{"ps", server};
-  const auto incarnation = implementation_->node(task).who().incarnation;
+  const auto incarnation = implementation_->process(task).incarnation();
   const auto what = fmt::format("making variable \"{}\" on {}", name, to_string(task));
   const auto door = reach(task);
   const auto handle = await(*this, ask<parameter_server_actor>(door, question_limit, server_atom_v), what);

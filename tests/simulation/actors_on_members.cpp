@@ -62,7 +62,8 @@ BOOST_AUTO_TEST_SUITE(actors_on_members_suite)
 namespace {
 
 simulation_options with_sensors(std::uint64_t seed, local_cluster size = {.workers = 2, .servers = 1}) {
-  simulation_options options{.seed = seed, .size = size};
+  // A test's program may hold an actor of another member, to end it or to offer it again.
+  simulation_options options{.seed = seed, .size = size, .shares_memory = true};
   options.cluster.members.on_member = offer_sensor;
   return options;
 }

@@ -68,7 +68,7 @@ std::uint64_t steps_of_script() {
 template <class Fail, class Check>
 void sweep(Fail fail, Check check) {
   const auto last = steps_of_script();
-  BOOST_TEST_REQUIRE(last > 100u);
+  BOOST_TEST_REQUIRE(last > 50u);
   for (std::uint64_t k = 0; k <= last; ++k) {
     observations::here() = {};
     simulation cluster{small()};

@@ -49,7 +49,7 @@ int sleep_long() {
 int next_of(int before) { return before + 1; }
 
 simulation_options two_places(std::uint64_t seed) {
-  simulation_options result{.seed = seed, .size = {.workers = 1, .servers = 1}};
+  simulation_options result{.seed = seed, .size = {.workers = 1, .servers = 1}, .shares_memory = true};
   result.cluster.coordinator.windows = {.slots = 2, .fibers_max = 2, .window_max = 2};
   return result;
 }
@@ -73,7 +73,7 @@ std::string thrown_by(simulation& cluster, Work work) {
 }  // namespace
 
 BOOST_FIXTURE_TEST_CASE(closures_of_two_workers_hold_a_mutex_over_operations_on_variables, with_mutex) {
-  ready_cluster cluster{{.seed = 1, .size = {.workers = 2, .servers = 1}}};
+  ready_cluster cluster{{.seed = 1, .size = {.workers = 2, .servers = 1}, .shares_memory = true}};
   const auto sum = cluster.make_variable<std::int64_t>("sum", 0);
   constexpr auto count = 40;
   std::vector<remote_value<std::int64_t>> added;
@@ -83,7 +83,7 @@ BOOST_FIXTURE_TEST_CASE(closures_of_two_workers_hold_a_mutex_over_operations_on_
 }
 
 BOOST_FIXTURE_TEST_CASE(a_closure_that_is_cancelled_while_it_holds_the_mutex_lets_the_next_go_on, with_mutex) {
-  ready_cluster cluster{{.seed = 2, .size = {.workers = 2, .servers = 0}}};
+  ready_cluster cluster{{.seed = 2, .size = {.workers = 2, .servers = 0}, .shares_memory = true}};
   const auto holder = cluster.schedule<hold_mutex>({.worker = 0}, 50);
   cluster.advance(1s);
   const auto next = cluster.schedule<hold_mutex>({.worker = 1}, 1);
@@ -168,7 +168,7 @@ BOOST_FIXTURE_TEST_CASE(a_fetch_that_is_late_says_what_its_closure_waits_for, wi
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_that_answers_nothing_is_said_to_compute_or_to_block) {
-  ready_cluster cluster{{.seed = 5, .size = {.workers = 1, .servers = 0}}};
+  ready_cluster cluster{{.seed = 5, .size = {.workers = 1, .servers = 0}, .shares_memory = true}};
   const auto told = thrown_by(cluster, [&] {
     parameter_server_strategy strategy{cluster.chief_cluster()};
     cluster_coordinator coordinator{strategy};

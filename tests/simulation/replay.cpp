@@ -73,12 +73,12 @@ BOOST_AUTO_TEST_CASE(failures_that_can_not_be_are_refused_with_a_reason) {
                         says("it has a chief, 2 workers, 1 servers and 0 other members"));
   BOOST_CHECK_EXCEPTION(cluster.thaw(worker_task(0)), failed_precondition_error, says("is not frozen"));
   BOOST_CHECK_EXCEPTION(cluster.restart(worker_task(0)), failed_precondition_error, says("kill it first"));
-  BOOST_CHECK_EXCEPTION(cluster.cut(chief, chief), invalid_argument_error, says("between two tasks"));
+  BOOST_CHECK_EXCEPTION(cluster.cut(chief, chief), invalid_argument_error, says("between two hosts"));
   cluster.kill(worker_task(0));
   BOOST_CHECK_EXCEPTION(cluster.freeze(worker_task(0)), failed_precondition_error, says("restart it first"));
   BOOST_CHECK_EXCEPTION((simulation{{.latency_min = 2ms, .latency_max = 1ms}}), invalid_argument_error,
                         says("latency_min"));
-  BOOST_CHECK_EXCEPTION((simulation{{.size = {.workers = 1000}}}), invalid_argument_error, says("1000 workers"));
+  BOOST_CHECK_EXCEPTION((simulation{{.size = {.workers = 10'000}}}), invalid_argument_error, says("10000 workers"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -18,11 +18,11 @@ BOOST_AUTO_TEST_SUITE(waiting_suite)
 
 namespace {
 
-/// What closures wait for; they share the process with the tests.
+/// What closures wait for; they share the memory of the tests.
 std::map<int, remote_value<int>> wanted;
 
 simulation_options one_place(std::uint64_t seed) {
-  simulation_options result{.seed = seed, .size = {.workers = 1, .servers = 0}};
+  simulation_options result{.seed = seed, .size = {.workers = 1, .servers = 0}, .shares_memory = true};
   result.cluster.coordinator.windows = {.slots = 1, .fibers_max = 1, .window_max = 1};
   return result;
 }
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(so_many_closures_may_not_wait_for_others_that_a_worker_drow
 
 BOOST_AUTO_TEST_CASE(a_wait_for_a_remote_value_in_a_closure_ends_at_its_limit_in_virtual_time) {
   const forgetting last;
-  ready_cluster cluster{{.seed = 6, .size = {.workers = 2, .servers = 0}}};
+  ready_cluster cluster{{.seed = 6, .size = {.workers = 2, .servers = 0}, .shares_memory = true}};
   wanted[1] = cluster.schedule([] {
     sleep_for(10min);
     return 1;
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_closure_that_waits_for_a_remote_value_hears_its_cancellat
   const forgetting last;
   static auto heard = false;
   heard = false;
-  ready_cluster cluster{{.seed = 7, .size = {.workers = 1, .servers = 0}}};
+  ready_cluster cluster{{.seed = 7, .size = {.workers = 1, .servers = 0}, .shares_memory = true}};
   wanted[1] = cluster.schedule([] {
     sleep_for(10min);
     return 1;

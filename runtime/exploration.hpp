@@ -1,0 +1,102 @@
+// The search for a run that goes wrong, and for what made it go wrong.
+//
+//   const auto result = explore(
+//       [](simulated_world& world) {
+//         world.host("server", server);
+//         ...
+//         world.advance(10s);
+//         simulated_world::require(..., "an update is lost");
+//       },
+//       {.runs = 1000, .faults = fault_rates{.hosts = {"server", "backup"}}});
+//   if (result.found) std::cerr << result.found->report();
+//
+// A scenario makes its hosts, lets time pass and says what must hold; whatever it throws is a failure. It is run with
+// one seed after the other. A failure is shrunk: first to the fewest faults with which it still fails, then to the
+// fewest choices that must be drawn; the last of them is the decision that turns a good run into a bad one.
+//
+// From the environment, for one run of a test program: TROUPE_SEED=n runs that seed alone, TROUPE_SEEDS=n so many,
+// TROUPE_PLAN=file with this plan instead of any other, TROUPE_DRAWN_CHOICES=n draws so many choices. The report of a
+// failure says with which of them it fails again. S-1 makes that exact.
+#pragma once
+
+#include <troupe/runtime/simulated_world.hpp>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+/// How runs choose their steps.
+enum class search_strategy {
+  evenly,
+  by_rank,
+  /// Half of the seeds each.
+  portfolio,
+};
+
+struct exploration_options {
+  search_strategy strategy = search_strategy::portfolio;
+  /// These run before all others, whatever the budget.
+  std::vector<std::uint64_t> known_seeds;
+  std::uint64_t first_seed = 1;
+  std::uint64_t runs = 1000;
+  /// No more runs begin after so much real time.
+  std::chrono::milliseconds budget = std::chrono::hours{1};
+  /// Of each run: failures that happen in each of them, and those that its seed draws.
+  fault_plan plan;
+  std::optional<fault_rates> faults;
+  /// The seed, choice, plan and faults in it are not used.
+  world_options world;
+  /// Runs that looking for a smaller failure may take; 0: it is reported as it was found.
+  std::uint64_t shrink_runs = 2000;
+};
+
+/// A run that went wrong.
+struct failure {
+  std::uint64_t seed = 0;
+  std::string what;
+  /// The failures that it takes.
+  fault_plan plan;
+  /// The choices of the next step that it takes, of so many.
+  std::uint64_t drawn_choices = 0;
+  std::uint64_t choices = 0;
+  /// The last of them; see simulated_world::last_drawn.
+  std::string decision;
+  std::vector<std::string> trace;
+  /// Runs until it was found, and those that shrank it.
+  std::uint64_t runs = 0;
+  std::uint64_t shrink_runs = 0;
+  std::vector<fault_coverage> coverage;
+  /// The whole run, for `to_html` and `to_mermaid`.
+  space_time picture;
+
+  /// All of it as text: what went wrong, how to see it again, the faults, the decision, and the end of the trace.
+  std::string report() const;
+  /// Environment variables with which the scenario's program fails again.
+  std::string reproduction() const;
+};
+
+struct exploration {
+  /// That ended, the failing one included.
+  std::uint64_t runs = 0;
+  std::optional<failure> found;
+};
+
+using scenario = std::function<void(simulated_world&)>;
+
+/// Stops at the first failure. @throws invalid_argument_error for options, and environment variables, that can't be.
+exploration explore(const scenario& what, exploration_options options = {});
+
+/// One run for each message that one of the hosts sends: the host dies when it has sent it, and starts again after that
+/// time, if any. The seed is always `first_seed`; `runs` and `budget` bound all of it. As `explore` otherwise.
+exploration explore_every_message(const scenario& what, const std::vector<std::string>& hosts,
+                                  std::optional<duration> restart_after, exploration_options options = {});
+
+/// The same as `explore`, with seeds that have failed before as the first ones; one that fails is kept for the next
+/// time. The file is simulation_test.hpp's. @throws failed_precondition_error, too, when that can't be written.
+exploration explore_with_memory(const std::string& name, const scenario& what, exploration_options options = {});
+
+}  // namespace troupe

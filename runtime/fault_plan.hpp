@@ -1,0 +1,187 @@
+// Failures as data: what goes wrong in a run, when, and where.
+//
+//   fault_plan plan;
+//   plan.at(200ms).kill("server");
+//   plan.at(300ms).restart("server");
+//   plan.when_sent({.from = "worker-1", .to = "chief-0", .type = "outcome"}, 3).cut("worker-1", "chief-0");
+//   plan.when("elected", 2).freeze("leader");
+//   plan.drop({.from = "server", .to = "client"}, 2);          // the second reply is lost
+//   plan.fail_at("journal: before the sync", 1);               // TROUPE_FAULT_POINT (fault_point.hpp)
+//
+// The same as JSON (`to_json`, `from_json`), one object for each fault:
+//
+//   {"faults": [
+//     {"do": "kill", "host": "server", "at_ms": 200},
+//     {"do": "restart", "host": "server", "at_ms": 300},
+//     {"do": "cut", "host": "worker-1", "other": "chief-0",
+//      "when_sent": {"from": "worker-1", "to": "chief-0", "type": "outcome"}, "count": 3},
+//     {"do": "freeze", "host": "leader", "when": "elected", "count": 2},
+//     {"do": "drop", "from": "server", "to": "client", "nth": 2},
+//     {"do": "fail_at", "point": "journal: before the sync", "nth": 1}]}
+//
+// "do" is one of kill, restart, switch_off, occupy, freeze, thaw, set_clock ("host", "ahead_ms"); cut, cut_one_way,
+// heal, break_link, silence_link ("host", "other"); heal_everything; drop, duplicate, delay ("from", "to", "type",
+// "nth", "delay_ms"); fail_at, kill_at ("point", "nth"). Without "when" and "when_sent", "at_ms" counts from the start
+// of the run, else from when it happened for the "count"-th time. What it means is said at simulated_world, for which
+// plans are.
+#pragma once
+
+#include <troupe/actors/fibers/time.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+/// Messages between two hosts. Empty parts fit all.
+struct message_pattern {
+  std::string from;
+  std::string to;
+  /// An atom of the message, or a part of a registered type's name in it.
+  std::string type;
+  bool operator==(const message_pattern&) const = default;
+};
+
+enum class fault_kind {
+  kill,
+  restart,
+  switch_off,
+  occupy,
+  freeze,
+  thaw,
+  set_clock,
+  cut,
+  cut_one_way,
+  heal,
+  break_link,
+  silence_link,
+  heal_everything,
+  drop,
+  duplicate,
+  delay,
+  fail_at,
+  kill_at,
+};
+
+/// "cut_one_way", as in JSON.
+std::string to_string(fault_kind kind);
+
+struct planned_fault {
+  fault_kind what = fault_kind::kill;
+  std::string host;
+  std::string other;
+  /// Of drop, duplicate and delay.
+  message_pattern message;
+  /// Of fail_at and kill_at.
+  std::string point;
+  /// Which of these messages, or which time the point is reached.
+  std::uint64_t nth = 1;
+  /// For how long a message is late, or how much the clock is ahead.
+  duration time{};
+
+  // When; drop, duplicate, delay, fail_at and kill_at have no other time than theirs.
+
+  /// Since the start of the run, or since the condition held.
+  duration at{};
+  /// Something that `simulated_world::happened` or a fault point names; empty: no such condition.
+  std::string when;
+  /// Some message; all empty: no such condition.
+  message_pattern when_sent;
+  /// How often that must have happened.
+  std::uint64_t count = 1;
+
+  bool operator==(const planned_fault&) const = default;
+};
+
+/// "kill server at 200 ms".
+std::string to_string(const planned_fault& fault);
+
+class fault_plan {
+ public:
+  /// The time of the faults that are added through it.
+  class moment {
+   public:
+    moment(fault_plan& in, planned_fault at) : plan_(in), at_(std::move(at)) {}
+
+    moment& kill(std::string host) { return add(fault_kind::kill, std::move(host)); }
+    moment& restart(std::string host) { return add(fault_kind::restart, std::move(host)); }
+    moment& switch_off(std::string host) { return add(fault_kind::switch_off, std::move(host)); }
+    moment& occupy(std::string host) { return add(fault_kind::occupy, std::move(host)); }
+    moment& freeze(std::string host) { return add(fault_kind::freeze, std::move(host)); }
+    moment& thaw(std::string host) { return add(fault_kind::thaw, std::move(host)); }
+    moment& set_clock(std::string host, duration ahead);
+    moment& cut(std::string a, std::string b) { return add(fault_kind::cut, std::move(a), std::move(b)); }
+    moment& cut_one_way(std::string from, std::string to) {
+      return add(fault_kind::cut_one_way, std::move(from), std::move(to));
+    }
+    moment& heal(std::string a, std::string b) { return add(fault_kind::heal, std::move(a), std::move(b)); }
+    moment& break_link(std::string a, std::string b) { return add(fault_kind::break_link, std::move(a), std::move(b)); }
+    moment& silence_link(std::string a, std::string b) {
+      return add(fault_kind::silence_link, std::move(a), std::move(b));
+    }
+    moment& heal_everything() { return add(fault_kind::heal_everything, {}); }
+    /// Each of the first from each of the second, both ways.
+    moment& partition(const std::vector<std::string>& some, const std::vector<std::string>& others);
+
+   private:
+    moment& add(fault_kind what, std::string host, std::string other = {});
+
+    fault_plan& plan_;
+    planned_fault at_;
+  };
+
+  moment at(duration since_start);
+  /// `after` something has happened for the `count`-th time.
+  moment when(std::string happened, std::uint64_t count = 1, duration after = {});
+  moment when_sent(message_pattern message, std::uint64_t count = 1, duration after = {});
+
+  /// The n-th such message is lost.
+  void drop(message_pattern message, std::uint64_t nth = 1);
+  /// It arrives twice.
+  void duplicate(message_pattern message, std::uint64_t nth = 1);
+  /// It arrives so much later, after others that were sent after it.
+  void delay(message_pattern message, std::uint64_t nth, duration time);
+  /// The fault point throws unavailable_error when it is reached for the n-th time.
+  void fail_at(std::string point, std::uint64_t nth = 1);
+  /// The process that reaches it dies there.
+  void kill_at(std::string point, std::uint64_t nth = 1);
+
+  std::vector<planned_fault> faults;
+
+  std::string to_json() const;
+  /// @throws invalid_argument_error that names what is wrong and where.
+  static fault_plan from_json(std::string_view text);
+  /// @throws not_found_error; invalid_argument_error.
+  static fault_plan from_file(const std::string& path);
+
+  bool operator==(const fault_plan&) const = default;
+};
+
+/// How often hosts and links fail, for plans that are drawn.
+struct fault_rates {
+  /// Those that fail; links are between any two of them.
+  std::vector<std::string> hosts;
+  /// On the average, of all kinds together.
+  double faults_per_second = 1;
+  /// No more begin after it; what is broken is mended.
+  duration until = std::chrono::seconds{10};
+  /// How long each lasts, a draw between the two.
+  duration least = std::chrono::milliseconds{1};
+  duration most = std::chrono::seconds{2};
+  /// Relative frequencies.
+  double kills = 1;
+  double freezes = 1;
+  double cuts = 1;
+  double one_way_cuts = 1;
+  double breaks = 1;
+  double power_losses = 0.5;
+  double clock_jumps = 0;
+};
+
+/// The faults that a seed gives, each with its end. @throws invalid_argument_error for rates that can't be.
+fault_plan draw_faults(const fault_rates& rates, std::uint64_t seed);
+
+}  // namespace troupe

@@ -1,0 +1,71 @@
+#include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/fibers/sleep.hpp>
+#include <troupe/runtime/remote_actors.hpp>
+
+#include <caf/io/middleman.hpp>
+#include <caf/io/middleman_actor.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+namespace troupe::detail {
+
+std::uint16_t publish(caf::actor_system& system, const caf::strong_actor_ptr& whom, std::set<std::string> interface,
+                      std::uint16_t port, duration limit) {
+  std::uint16_t opened = 0;
+  ask(
+      system, system.middleman().actor_handle(), limit, fmt::format("publishing an actor at port {}", port),
+      [&](std::uint16_t at) { opened = at; }, caf::publish_atom_v, port, whom, std::move(interface), std::string{},
+      true);
+  return opened;
+}
+
+namespace {
+
+/// Between two attempts to find what is not there yet.
+constexpr duration pause = std::chrono::milliseconds{10};
+
+struct published {
+  caf::strong_actor_ptr actor;
+  std::set<std::string> interface;
+};
+
+published connect_once(caf::actor_system& system, const std::string& host, std::uint16_t port, duration limit,
+                       const std::string& what) {
+  published found;
+  ask(
+      system, system.middleman().actor_handle(), limit, what,
+      [&](const caf::node_id&, const caf::strong_actor_ptr& actor, const std::set<std::string>& its) {
+        found = {actor, its};
+      },
+      caf::connect_atom_v, host, port);
+  if (!found.actor) throw unavailable_error{what + ": no actor is published there"};
+  return found;
+}
+
+published connect(caf::actor_system& system, const std::string& host, std::uint16_t port, duration limit,
+                  const std::string& what) {
+  for (const auto deadline = later(current_time(), limit);;) {
+    try {
+      return connect_once(system, host, port, deadline - current_time(), what);
+    } catch (const unavailable_error&) {
+      if (current_time() + pause >= deadline) throw;
+    }
+    sleep_for(pause);
+  }
+}
+
+}  // namespace
+
+caf::strong_actor_ptr find_published(caf::actor_system& system, const std::set<std::string>& interface,
+                                     const std::string& host, std::uint16_t port, duration limit) {
+  const auto what = fmt::format("connecting to {}:{}", host, port);
+  const auto found = connect(system, host, port, limit, what);
+  if (!system.assignable(found.interface, interface))
+    throw failed_precondition_error{fmt::format("{}: the actor there takes {}, which is not what was asked for, {}",
+                                                what, fmt::join(found.interface, ", "), fmt::join(interface, ", "))};
+  return found.actor;
+}
+
+}  // namespace troupe::detail

@@ -1,0 +1,273 @@
+// Distributed systems of one's own in one thread and in virtual time, to prove what they do when machines fail.
+//
+//   simulated_world world{{.seed = 7}};
+//   world.host("server", [](simulated_host& here) { publish_actor(here.system(), here.spawn(server), 7000, 1s); });
+//   world.host("client", [](simulated_host& here) {
+//     const auto server = remote_actor<server_actor>(here.system(), "server", 7000, 1s);
+//     ...
+//   });
+//   world.invariant("no update is lost", [&] { return ...; });
+//   world.advance(2s);
+//   world.cut("client", "server");
+//   world.kill("server");
+//   world.restart("server");
+//
+// Each host runs one process at a time, an actor system of its own. The function of a host is its main function: it
+// runs in a fiber when the process starts, and again, in a new process, after each restart; what it waits for
+// (`sleep_for`, `ask`, `remote_actor`) takes virtual time. What it has spawned lives until the process ends. An
+// exception that leaves it ends the process.
+//
+// The actors, the codec and CAF's own protocol between processes are the real ones, with monitors and links. Only
+// scheduler, clock and network are simulated: the seed decides which of all messages that could be handled next is the
+// next one, how long each takes on its way, and what of it is lost when a process dies. Time without messages costs
+// nothing.
+//
+// Every message between hosts passes codec and network. An actor's handle that reached another host by other means (a
+// variable that both functions know) would bypass them: a message sent with it ends the run with an error that names
+// the sender and the actor.
+//
+// S-1 The same seed and the same calls give the same steps at the same times: `trace` can be compared line by line.
+// S-2 Order, latencies, identities, failures and `random` draw from streams of their own: one more draw of one kind
+// leaves the draws of the others as they were.
+//
+// All calls belong to one thread, outside of hosts' functions and actors, except where it says otherwise. Handles that
+// come from a world must not outlive it: what the functions of hosts share with the test is declared before it, or kept
+// by it (`keep`).
+//
+// Programs that use it link `troupe::simulation`, a library of its own, since only tests do.
+#pragma once
+
+#include <troupe/actors/fibers/answer_exceptions.hpp>
+#include <troupe/actors/fibers/time.hpp>
+#include <troupe/device/base/error.hpp>
+#include <troupe/runtime/eventual.hpp>
+#include <troupe/runtime/fault_plan.hpp>
+#include <troupe/runtime/space_time.hpp>
+
+#include <caf/actor.hpp>
+#include <caf/actor_cast.hpp>
+#include <caf/actor_system.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+class simulated_process;
+class simulated_host;
+
+/// How the next step is drawn from all that could happen.
+enum class step_choice {
+  /// Each as likely as any other.
+  evenly,
+  /// Actors and connections have a rank, drawn when they first appear, and the highest goes on until it has nothing to
+  /// do; a few times it falls to the lowest. Finds what needs one side to be far ahead of all others (PCT, Burckhardt
+  /// and others 2010).
+  by_rank,
+};
+
+struct world_options {
+  std::uint64_t seed = 1;
+  step_choice choice = step_choice::evenly;
+  /// With ranks: so many falls, at moments drawn among so many choices.
+  std::size_t falls = 3;
+  std::uint64_t choices_expected = 1000;
+  /// How long bytes are under way between two hosts.
+  duration latency_min = std::chrono::microseconds{50};
+  duration latency_max = std::chrono::microseconds{200};
+  /// How fast large tensors pass.
+  std::uint64_t bulk_bytes_per_second = 1'000'000'000;
+  /// So many steps without any passing of time are a livelock, which is reported as `internal_error`.
+  std::size_t steps_per_instant_max = 1'000'000;
+  /// Starts of processes, restarts included.
+  std::size_t processes_max = 10'000;
+  /// Hosts may send each other messages past the network, through variables that they share. For tests of the runtime
+  /// itself: what passes there is never cut, late or lost.
+  bool shares_memory = false;
+  /// What fails, when, and where.
+  fault_plan plan;
+  /// Draws more of that, from the stream of failures.
+  std::optional<fault_rates> faults;
+  /// Messages between hosts are recorded, for pictures (space_time.hpp).
+  bool records_messages = false;
+  /// Each step is a line of the trace.
+  bool traces_steps = false;
+  /// So many choices of the next step are drawn; after them it is always the first that could happen. For the search
+  /// of the choice that makes a run fail.
+  std::uint64_t drawn_choices = std::numeric_limits<std::uint64_t>::max();
+};
+
+/// How far a run came with a fault of its plan, or a fault point of the code.
+struct fault_coverage {
+  std::string what;
+  /// How often what it waits for has happened, or the point was reached.
+  std::uint64_t reached = 0;
+  std::uint64_t fired = 0;
+};
+
+/// An invariant or a requirement that did not hold: the run is over.
+class violation : public aborted_error {
+ public:
+  using aborted_error::aborted_error;
+};
+
+class simulated_world {
+ public:
+  /// @throws invalid_argument_error for latencies or rates that can't be.
+  explicit simulated_world(world_options options = {});
+  ~simulated_world();
+  simulated_world(const simulated_world&) = delete;
+
+  // --- hosts ---
+  // @throws invalid_argument_error for an unknown host, failed_precondition_error when it is in no state for that.
+
+  /// A host whose process starts now. Others reach it by this name. @throws already_exists_error;
+  /// resource_exhausted_error beyond `processes_max`.
+  void host(const std::string& name, std::function<void(simulated_host&)> program);
+  /// In the order in which they were made.
+  std::vector<std::string> hosts() const;
+  bool running(const std::string& name) const;
+  bool frozen(const std::string& name) const;
+  /// How often its process has started.
+  std::uint64_t starts(const std::string& name) const;
+  /// Why its last process ended by itself, if it has: what its function threw.
+  std::optional<status> end_of(const std::string& name) const;
+  /// Bytes that the host's processes have sent over the network so far.
+  std::uint64_t bytes_sent(const std::string& name) const;
+  /// Of its process.
+  caf::actor_system& system(const std::string& name);
+  /// Runs this in a fiber of the host's process, where waiting takes virtual time. Its problem is what it throws.
+  eventual<caf::ok_atom> start_program(const std::string& name, std::function<void()> program);
+
+  // --- time ---
+
+  /// Since the world's start. Anywhere.
+  duration now() const;
+  /// One message, one timeout or one arrival; time passes when nothing is due. False when nothing will ever happen.
+  /// @throws violation when an invariant does not hold after it; failed_precondition_error after a message past the
+  /// network; internal_error for a livelock. The same for all that go on.
+  bool step();
+  std::uint64_t steps() const;
+  /// How many of them were chosen among several.
+  std::uint64_t choices() const;
+  /// The last one that was drawn, and what else could have been next: "at 0.02 s server: broker, not client: timeout".
+  /// Only with `drawn_choices`.
+  const std::string& last_drawn() const;
+  /// Everything that can happen without any passing of time.
+  void run();
+  void advance(duration by);
+  /// Goes on until the condition holds, which is looked at after each step. False if it does not within `limit`.
+  bool run_until(const std::function<bool()>& condition, duration limit);
+
+  // --- failures ---
+
+  /// The process stops in the middle of everything, as by SIGSTOP: nobody is told.
+  void freeze(const std::string& name);
+  void thaw(const std::string& name);
+  /// The process ends at once, as by SIGKILL: its peers' connections break. What was under way may be lost.
+  void kill(const std::string& name);
+  /// The host loses its power: nobody is told, and who connects to it waits in vain until `restart`.
+  void switch_off(const std::string& name);
+  /// The ports of a host whose process does not run now belong to another program, until `restart`: it takes
+  /// connections, says what nobody understands, and nothing more.
+  void occupy(const std::string& name);
+  /// A killed, ended or switched off process starts again at the same address, as a new incarnation.
+  void restart(const std::string& name);
+  /// Nothing passes between the two until `heal`, and nobody is told; then everything that waited arrives. Connects are
+  /// not answered meanwhile.
+  void cut(const std::string& a, const std::string& b);
+  /// Only what the first sends is held back.
+  void cut_one_way(const std::string& from, const std::string& to);
+  /// Both directions.
+  void heal(const std::string& a, const std::string& b);
+  /// Connections between the two are lost, although both live; dialling again works at once.
+  void break_link(const std::string& a, const std::string& b);
+  /// Connections between the two carry nothing any more and nobody is told, as when a firewall has forgotten them. New
+  /// ones do.
+  void silence_link(const std::string& a, const std::string& b);
+  /// The host's clock is ahead of the others' by so much from now on; what waits for a time on it that has passed
+  /// happens at once.
+  void set_clock(const std::string& name, duration ahead);
+  /// All cuts are healed, frozen processes thawed, clocks right, and hosts without a process restarted.
+  void heal_everything();
+
+  /// Something that faults of the plan may wait for (fault_plan.hpp: when). Anywhere.
+  void happened(const std::string& what);
+  /// All faults, those included that were drawn.
+  const fault_plan& plan() const;
+  /// Of each of them, then of the fault points that were reached.
+  std::vector<fault_coverage> coverage() const;
+
+  // --- what must hold ---
+
+  /// Looked at after each step from now on. `holds` must not change anything.
+  void invariant(std::string name, std::function<bool()> holds);
+  /// Ends the run when it does not hold. Anywhere, in hosts' functions and actors, too. @throws violation
+  void require(bool holds, const std::string& otherwise);
+
+  // --- for scenarios ---
+
+  /// From 0 to `below` - 1, of the application's stream. Anywhere.
+  std::uint64_t random(std::uint64_t below);
+  /// Makes an object that lives as long as the world and its processes, for what hosts' functions refer to.
+  template <class T, class... Arguments>
+  T& keep(Arguments&&... arguments) {
+    auto made = std::make_shared<T>(std::forward<Arguments>(arguments)...);
+    auto& result = *made;
+    keep_object(std::move(made));
+    return result;
+  }
+  /// A line of the trace. Anywhere.
+  void note(const std::string& line);
+  /// What happened, with the failures that this object was told to cause.
+  const std::vector<std::string>& trace() const;
+  const world_options& options() const;
+  /// The trace, with all messages if they are recorded.
+  space_time picture() const;
+
+  struct implementation;
+
+ private:
+  friend class simulation;
+  void keep_object(std::shared_ptr<void> object);
+
+  std::unique_ptr<implementation> implementation_;
+};
+
+/// A process of a host, in the hands of the host's function. It is there as long as the process.
+class simulated_host {
+ public:
+  simulated_host(simulated_world& world, simulated_process& process, std::uint64_t start)
+      : world_(world), process_(process), start_(start) {}
+  simulated_host(const simulated_host&) = delete;
+
+  const std::string& name() const;
+  /// 1 for the host's first process, 2 after its first restart.
+  std::uint64_t start() const { return start_; }
+  simulated_world& world() const { return world_; }
+  caf::actor_system& system() const;
+  /// Spawns an actor that ends with the process. Who asks it hears what it throws (answer_exceptions.hpp).
+  template <class F, class... Ts>
+  auto spawn(F body, Ts&&... arguments) {
+    auto handle = system().spawn(detail::answering(std::move(body)), std::forward<Ts>(arguments)...);
+    keep(caf::actor_cast<caf::actor>(handle));
+    return handle;
+  }
+  /// Runs this in another fiber of the process.
+  void start_program(std::function<void()> program);
+
+ private:
+  void keep(caf::actor handle);
+
+  simulated_world& world_;
+  simulated_process& process_;
+  std::uint64_t start_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,252 @@
+#include <troupe/device/base/error.hpp>
+#include <troupe/runtime/fault_plan.hpp>
+#include <troupe/runtime/simulation/random_streams.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::array names{
+    "kill",        "restart", "switch_off", "occupy",       "freeze",          "thaw", "set_clock", "cut",
+    "cut_one_way", "heal",    "break_link", "silence_link", "heal_everything", "drop", "duplicate", "delay",
+    "fail_at",     "kill_at"};
+
+std::string to_text(const message_pattern& message) {
+  return fmt::format("{}message{}{}", message.type.empty() ? std::string{} : message.type + " ",
+                     message.from.empty() ? std::string{} : " from " + message.from,
+                     message.to.empty() ? std::string{} : " to " + message.to);
+}
+
+std::string what_text(const planned_fault& fault) {
+  const auto name = to_string(fault.what);
+  switch (fault.what) {
+    case fault_kind::drop:
+    case fault_kind::duplicate:
+      return fmt::format("{} {} {}", name, to_text(fault.message), fault.nth);
+    case fault_kind::delay:
+      return fmt::format("{} {} {} by {} ms", name, to_text(fault.message), fault.nth, in_milliseconds(fault.time));
+    case fault_kind::fail_at:
+    case fault_kind::kill_at:
+      return fmt::format("{} \"{}\" {}", name, fault.point, fault.nth);
+    case fault_kind::set_clock:
+      return fmt::format("{} {} ahead by {} ms", name, fault.host, in_milliseconds(fault.time));
+    default:
+      return name + (fault.host.empty() ? "" : " " + fault.host) + (fault.other.empty() ? "" : " " + fault.other);
+  }
+}
+
+}  // namespace
+
+std::string to_string(fault_kind kind) { return names.at(static_cast<std::size_t>(kind)); }
+
+std::string to_string(const planned_fault& fault) {
+  auto result = what_text(fault);
+  if (!fault.when.empty()) result += fmt::format(" when \"{}\" has happened {} times", fault.when, fault.count);
+  if (fault.when_sent != message_pattern{})
+    result += fmt::format(" when {} {} was sent", to_text(fault.when_sent), fault.count);
+  const auto has_condition = !fault.when.empty() || fault.when_sent != message_pattern{};
+  if (fault.what < fault_kind::drop)
+    result += fmt::format(" {} {:.3f} ms", has_condition ? "and after" : "at",
+                          std::chrono::duration<double, std::milli>{fault.at}.count());
+  return result;
+}
+
+// --- the builder ----------------------------------------------------------------------------------------------------
+
+fault_plan::moment& fault_plan::moment::add(fault_kind what, std::string host, std::string other) {
+  auto made = at_;
+  made.what = what;
+  made.host = std::move(host);
+  made.other = std::move(other);
+  plan_.faults.push_back(std::move(made));
+  return *this;
+}
+
+fault_plan::moment& fault_plan::moment::set_clock(std::string host, duration ahead) {
+  add(fault_kind::set_clock, std::move(host));
+  plan_.faults.back().time = ahead;
+  return *this;
+}
+
+fault_plan::moment& fault_plan::moment::partition(const std::vector<std::string>& some,
+                                                  const std::vector<std::string>& others) {
+  for (const auto& a : some)
+    for (const auto& b : others) cut(a, b);
+  return *this;
+}
+
+fault_plan::moment fault_plan::at(duration since_start) {
+  planned_fault when;
+  when.at = since_start;
+  return {*this, std::move(when)};
+}
+
+fault_plan::moment fault_plan::when(std::string happened, std::uint64_t count, duration after) {
+  planned_fault condition;
+  condition.when = std::move(happened);
+  condition.count = count;
+  condition.at = after;
+  return {*this, std::move(condition)};
+}
+
+fault_plan::moment fault_plan::when_sent(message_pattern message, std::uint64_t count, duration after) {
+  planned_fault condition;
+  condition.when_sent = std::move(message);
+  condition.count = count;
+  condition.at = after;
+  return {*this, std::move(condition)};
+}
+
+void fault_plan::drop(message_pattern message, std::uint64_t nth) {
+  planned_fault made;
+  made.what = fault_kind::drop;
+  made.message = std::move(message);
+  made.nth = nth;
+  faults.push_back(std::move(made));
+}
+
+void fault_plan::duplicate(message_pattern message, std::uint64_t nth) {
+  drop(std::move(message), nth);
+  faults.back().what = fault_kind::duplicate;
+}
+
+void fault_plan::delay(message_pattern message, std::uint64_t nth, duration time) {
+  drop(std::move(message), nth);
+  faults.back().what = fault_kind::delay;
+  faults.back().time = time;
+}
+
+void fault_plan::fail_at(std::string point, std::uint64_t nth) {
+  planned_fault made;
+  made.what = fault_kind::fail_at;
+  made.point = std::move(point);
+  made.nth = nth;
+  faults.push_back(std::move(made));
+}
+
+void fault_plan::kill_at(std::string point, std::uint64_t nth) {
+  fail_at(std::move(point), nth);
+  faults.back().what = fault_kind::kill_at;
+}
+
+// --- drawn plans ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Draws what a plan needs.
+class fault_drawing {
+ public:
+  fault_drawing(const fault_rates& rates, std::uint64_t seed)
+      : rates_(rates), random_(seed, 6), weights_{rates.kills,        rates.freezes, rates.cuts,
+                                                  rates.one_way_cuts, rates.breaks,  rates.power_losses,
+                                                  rates.clock_jumps} {
+    // A link needs two hosts.
+    if (rates.hosts.size() < 2) weights_[2] = weights_[3] = weights_[4] = 0;
+    for (const auto each : weights_) total_ += each;
+  }
+
+  bool any() const { return total_ > 0; }
+
+  /// From 0 to 1.
+  double part() { return static_cast<double>(random_() >> 11) * 0x1.0p-53; }
+
+  duration until_next() {
+    return duration{static_cast<duration::rep>(-std::log(1 - part()) / rates_.faults_per_second * 1e9)};
+  }
+
+  void add_one(fault_plan& plan, duration begin) {
+    const auto end =
+        begin + rates_.least +
+        duration{static_cast<duration::rep>(part() * static_cast<double>((rates_.most - rates_.least).count()))};
+    const auto& host = one_host();
+    switch (kind()) {
+      case 0:
+        plan.at(begin).kill(host);
+        plan.at(end).restart(host);
+        return;
+      case 1:
+        plan.at(begin).freeze(host);
+        plan.at(end).thaw(host);
+        return;
+      case 2: {
+        const auto& other = one_other(host);
+        plan.at(begin).cut(host, other);
+        plan.at(end).heal(host, other);
+        return;
+      }
+      case 3: {
+        const auto& other = one_other(host);
+        plan.at(begin).cut_one_way(host, other);
+        plan.at(end).heal(host, other);
+        return;
+      }
+      case 4:
+        plan.at(begin).break_link(host, one_other(host));
+        return;
+      case 5:
+        plan.at(begin).switch_off(host);
+        plan.at(end).restart(host);
+        return;
+      default:
+        plan.at(begin).set_clock(host, end - begin);
+        plan.at(end).set_clock(host, {});
+        return;
+    }
+  }
+
+ private:
+  std::size_t kind() {
+    auto left = part() * total_;
+    for (std::size_t i = 0; i + 1 < weights_.size(); ++i)
+      if ((left -= weights_[i]) < 0) return i;
+    return weights_.size() - 1;
+  }
+  const std::string& one_host() { return rates_.hosts[random_.below(rates_.hosts.size())]; }
+  const std::string& one_other(const std::string& than) {
+    const auto* found = &one_host();
+    while (*found == than) found = &one_host();
+    return *found;
+  }
+
+  const fault_rates& rates_;
+  random_stream random_;
+  std::array<double, 7> weights_;
+  double total_ = 0;
+};
+
+void check(const fault_rates& rates) {
+  const auto refuse = [](const std::string& what) { throw invalid_argument_error{"fault_rates: " + what}; };
+  if (rates.hosts.empty()) refuse("`hosts` must name those that may fail");
+  auto sorted = rates.hosts;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) refuse("`hosts` names one of them twice");
+  constexpr auto per_second_max = 1e6;
+  if (!(rates.faults_per_second > 0 && rates.faults_per_second <= per_second_max))
+    refuse("`faults_per_second` must be more than 0 and at most 1000000");
+  if (rates.least < duration::zero() || rates.most < rates.least)
+    refuse("`least` must be at least 0 and at most `most`");
+  for (const auto weight : {rates.kills, rates.freezes, rates.cuts, rates.one_way_cuts, rates.breaks,
+                            rates.power_losses, rates.clock_jumps})
+    if (!(weight >= 0)) refuse("frequencies must not be negative");
+}
+
+}  // namespace
+
+fault_plan draw_faults(const fault_rates& rates, std::uint64_t seed) {
+  check(rates);
+  fault_plan result;
+  fault_drawing drawing{rates, seed};
+  if (!drawing.any()) throw invalid_argument_error{"fault_rates: all frequencies are 0, or links need a second host"};
+  for (auto time = drawing.until_next(); time < rates.until; time += drawing.until_next())
+    drawing.add_one(result, time);
+  return result;
+}
+
+}  // namespace troupe

@@ -1,0 +1,145 @@
+#include <troupe/runtime/simulation/basp_frames.hpp>
+#include <troupe/runtime/simulation/fault_player.hpp>
+
+#include <fmt/format.h>
+
+namespace troupe {
+
+namespace {
+
+bool is_of_messages(const planned_fault& fault) {
+  return fault.what == fault_kind::drop || fault.what == fault_kind::duplicate || fault.what == fault_kind::delay;
+}
+bool is_of_points(const planned_fault& fault) {
+  return fault.what == fault_kind::fail_at || fault.what == fault_kind::kill_at;
+}
+
+}  // namespace
+
+fault_player::fault_player(simulated_world& world, simulated_world::implementation& all, const fault_plan& plan)
+    : world_(world), all_(all) {
+  auto watches = false;
+  for (const auto& fault : plan.faults) {
+    auto& made = sites_.emplace_back();
+    made.what = fault;
+    watches = watches || is_of_messages(fault) || fault.when_sent != message_pattern{};
+    if (is_of_messages(fault) || is_of_points(fault)) continue;
+    made.alarm.emplace(all.plan, nullptr, "fault", [this, &made] { return fire(made); });
+    if (fault.when.empty() && fault.when_sent == message_pattern{}) arm(made, fault.at);
+  }
+  if (watches) all.network.watch(this);
+}
+
+fault_player::~fault_player() { all_.network.watch(nullptr); }
+
+// --- when -----------------------------------------------------------------------------------------------------------
+
+void fault_player::arm(site& which, duration after) { which.alarm->set(later(all_.plan.now(), after)); }
+
+void fault_player::see(site& which) {
+  if (++which.seen == which.what.count) arm(which, which.what.at);
+}
+
+void fault_player::happened(const std::string& what) {
+  for (auto& each : sites_)
+    if (each.what.when == what) see(each);
+}
+
+bool fault_player::fits(const message_pattern& pattern, host_number from, host_number to,
+                        std::span<const char> message) const {
+  const auto& network = all_.network;
+  return (pattern.from.empty() || network.name_of(from) == pattern.from) &&
+         (pattern.to.empty() || network.name_of(to) == pattern.to) &&
+         (pattern.type.empty() || has_type(message, pattern.type));
+}
+
+simulated_network::fate fault_player::sent(host_number from, host_number to, std::span<const char> message) {
+  simulated_network::fate result;
+  for (auto& each : sites_) {
+    const auto& what = each.what;
+    if (what.when_sent != message_pattern{} && fits(what.when_sent, from, to, message)) see(each);
+    if (!is_of_messages(what) || !fits(what.message, from, to, message) || ++each.seen != what.nth) continue;
+    ++each.fired;
+    world_.note(to_string(what));
+    result.lost = result.lost || what.what == fault_kind::drop;
+    result.twice = result.twice || what.what == fault_kind::duplicate;
+    if (what.what == fault_kind::delay) result.late += what.time;
+  }
+  return result;
+}
+
+void fault_player::reached(const char* point) {
+  auto* const process = all_.turns.running;
+  // The code of a test itself has no process to lose.
+  if (process == nullptr || !process->runs_programs()) return;
+  ++points_[point];
+  happened(point);
+  for (auto& each : sites_) {
+    if (!is_of_points(each.what) || each.what.point != point || ++each.seen != each.what.nth) continue;
+    ++each.fired;
+    world_.note(fmt::format("{} in {}", to_string(each.what), process->name()));
+    if (each.what.what == fault_kind::fail_at)
+      throw unavailable_error{fmt::format("the fault point \"{}\" fails by plan", point)};
+    all_.stop(*all_.hosts[process->host()]);
+    throw cancelled_error{fmt::format("{} dies at the fault point \"{}\" by plan", process->name(), point)};
+  }
+}
+
+// --- what -----------------------------------------------------------------------------------------------------------
+
+bool fault_player::fire(site& which) {
+  try {
+    apply(which.what);
+    ++which.fired;
+  } catch (const failed_precondition_error& idle) {
+    world_.note(fmt::format("not done: {}: {}", to_string(which.what), idle.message()));
+  }
+  return true;
+}
+
+void fault_player::apply(const planned_fault& what) {
+  switch (what.what) {
+    case fault_kind::kill:
+      return world_.kill(what.host);
+    case fault_kind::restart:
+      return world_.restart(what.host);
+    case fault_kind::switch_off:
+      return world_.switch_off(what.host);
+    case fault_kind::occupy:
+      return world_.occupy(what.host);
+    case fault_kind::freeze:
+      return world_.freeze(what.host);
+    case fault_kind::thaw:
+      return world_.thaw(what.host);
+    case fault_kind::set_clock:
+      return world_.set_clock(what.host, what.time);
+    case fault_kind::cut:
+      return world_.cut(what.host, what.other);
+    case fault_kind::cut_one_way:
+      return world_.cut_one_way(what.host, what.other);
+    case fault_kind::heal:
+      return world_.heal(what.host, what.other);
+    case fault_kind::break_link:
+      return world_.break_link(what.host, what.other);
+    case fault_kind::silence_link:
+      return world_.silence_link(what.host, what.other);
+    case fault_kind::heal_everything:
+      return world_.heal_everything();
+    case fault_kind::drop:
+    case fault_kind::duplicate:
+    case fault_kind::delay:
+    case fault_kind::fail_at:
+    case fault_kind::kill_at:
+      // They happen where they are: `sent`, `reached`.
+      return;
+  }
+}
+
+std::vector<fault_coverage> fault_player::coverage() const {
+  std::vector<fault_coverage> result;
+  for (const auto& each : sites_) result.push_back({to_string(each.what), std::max(each.seen, each.fired), each.fired});
+  for (const auto& [point, count] : points_) result.push_back({fmt::format("the point \"{}\"", point), count, 0});
+  return result;
+}
+
+}  // namespace troupe

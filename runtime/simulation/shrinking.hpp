@@ -1,0 +1,29 @@
+// One run of a scenario, and the search for the least of it that still fails.
+#pragma once
+
+#include <troupe/runtime/exploration.hpp>
+
+#include <optional>
+#include <vector>
+
+namespace troupe {
+
+struct run_options_of_world {
+  std::uint64_t seed = 1;
+  /// All failures of the run.
+  fault_plan plan;
+  std::uint64_t drawn_choices = 0;
+  /// The rest.
+  world_options world;
+};
+
+/// Nothing: the run is good; `coverage` then says what it was like.
+std::optional<failure> run_once(const scenario& what, run_options_of_world options,
+                                std::vector<fault_coverage>* coverage = nullptr);
+
+/// Makes the failure smaller, in at most so many runs: faults are left out one half, quarter, ... after the other
+/// (delta debugging, Zeller and Hildebrandt 2002), then choices are no longer drawn, from the last one on. Another
+/// failure than the one that was found counts as well, if it has the same code.
+void shrink(const scenario& what, const world_options& world, std::uint64_t runs_max, failure& found);
+
+}  // namespace troupe

@@ -1,0 +1,50 @@
+// Programs that were written for `run`, on a simulated cluster.
+#include <troupe/runtime/simulation.hpp>
+#include <troupe/runtime/simulation/simulated_program.hpp>
+#include <troupe/runtime/simulation/simulation_implementation.hpp>
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+/// As much as a main function has.
+constexpr std::size_t program_stack_bytes = std::size_t{8} << 20;
+
+cluster_options cluster_options_of(const run_options& options) {
+  auto result = options.cluster;
+  if (options.on_member) result.members.on_member = options.on_member;
+  return result;
+}
+
+}  // namespace
+
+int simulate(simulated_world& world, run_options options, duration limit) {
+  if (!options.program) throw invalid_argument_error{"simulate: there is no program to run (run_options::program)"};
+  if (options.config)
+    throw invalid_argument_error{
+        "simulate: run_options::config makes an actor system, but a simulation has its own for each task"};
+  // What the program still refers to when the world goes on without it.
+  const auto code = std::make_shared<int>(0);
+  simulation cluster{world, options.size, cluster_options_of(options)};
+  const auto began = world.now();
+  cluster.run_until_ready(std::min(limit, options.cluster.start_limit));
+  auto& chief = cluster.chief_cluster();
+  const auto program =
+      cluster.start_program([&chief, code, body = options.program] { *code = body(chief); }, program_stack_bytes);
+  if (!world.run_until([&] { return program.ended(); }, limit - (world.now() - began)))
+    throw deadline_exceeded_error{
+        fmt::format("the program did not end within {} ms of virtual time", in_milliseconds(limit))};
+  if (!program.problem().ok()) throw_status(program.problem());
+  return *code;
+}
+
+int simulate(world_options world, run_options options, duration limit) {
+  simulated_world own{std::move(world)};
+  return simulate(own, std::move(options), limit);
+}
+
+}  // namespace troupe

@@ -1,0 +1,173 @@
+#include <troupe/actors/messages/message_types.hpp>
+#include <troupe/runtime/cluster/basp_guard.hpp>
+#include <troupe/runtime/simulation/simulated_middleman.hpp>
+#include <troupe/runtime/simulation/simulated_process.hpp>
+
+#include <caf/execution_unit.hpp>
+#include <caf/exit_reason.hpp>
+#include <caf/scheduled_actor.hpp>
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace troupe {
+
+/// What actors run on.
+class simulated_process::worker final : public caf::execution_unit {
+ public:
+  explicit worker(simulated_process& of) : execution_unit(&of.scheduler_->system()), process_(of) {}
+  void exec_later(caf::resumable* job) override { process_.add_job(job); }
+
+ private:
+  simulated_process& process_;
+};
+
+struct simulated_process::config : caf::actor_system_config {
+  explicit config(simulated_process& of) {
+    guard_basp();
+    add_troupe_types(*this);
+    module_factories.emplace_back([&of](caf::actor_system& system) -> caf::actor_system::module* {
+      return of.scheduler_ = new simulated_scheduler(system, of);
+    });
+    module_factories.emplace_back([&of](caf::actor_system& system) -> caf::actor_system::module* {
+      return of.middleman_ = new simulated_middleman(system, of);
+    });
+    set("middleman.network-backend", caf::atom("testing"));
+    set("middleman.manual-multiplexing", true);
+    set("middleman.attach-utility-actors", true);
+    set("middleman.workers", std::size_t{0});
+  }
+};
+
+simulated_process::simulated_process(surroundings in, host_number host, std::string name, std::uint64_t incarnation)
+    : in_(in),
+      host_(host),
+      name_(std::move(name)),
+      incarnation_(incarnation),
+      timeout_(in.plan, this, "timeout", [this] { return run_timeout(); }),
+      broker_(in.plan, this, "broker", [this] { return run_broker(); }),
+      config_(new config{*this}),
+      system_(new caf::actor_system{*config_}) {
+  finish();
+}
+
+simulated_process::~simulated_process() {
+  const simulated_turn own{in_.turns, this};
+  cancel_programs();
+  dying_ = true;
+  for (auto* const job : in_.plan.take_jobs(*this)) held_.push_back(job);
+  timeout_.set(never);
+  broker_.set(never);
+  // The second one ends those that handle exits themselves.
+  for (const auto reason : {caf::exit_reason::user_shutdown, caf::exit_reason::kill}) {
+    for (const auto& actor : actors_) caf::anon_send_exit(actor, reason);
+    finish();
+  }
+  actors_.clear();
+  finish();
+  // CAF has helpers that end by their timeout only, and they must not outlive the scheduler.
+  constexpr auto timeouts_max = 10'000;
+  for (auto left = timeouts_max; left != 0 && scheduler_->clock().trigger_timeout(); --left) finish();
+  // The others keep their actors.
+  scheduler_->clock().cancel_all();
+  finish();
+  // The system would wait for ever for actors that an application spawned and did not end.
+  if (system_->registry().running() != 0) system_->await_actors_before_shutdown(false);
+  system_.reset();
+}
+
+simulated_multiplexer& simulated_process::multiplexer() {
+  return static_cast<simulated_multiplexer&>(middleman_->backend());
+}
+
+void simulated_process::set_frozen(bool frozen) {
+  if (frozen == frozen_) return;
+  frozen_ = frozen;
+  if (frozen)
+    held_ = in_.plan.take_jobs(*this);
+  else
+    for (auto* const job : std::exchange(held_, {})) in_.plan.add_job(*this, job);
+  look_at_clock();
+  look_at_brokers();
+}
+
+void simulated_process::set_clock(duration ahead) {
+  scheduler_->clock().ahead = ahead;
+  look_at_clock();
+}
+
+void simulated_process::cancel_programs() {
+  stop_programs();
+  for (const auto& program : std::exchange(programs_, {}))
+    if (const auto fibers = program.lock()) {
+      fibers->at_turn_end(nullptr);
+      fibers->cancel_all({status_code::cancelled, name_ + " has ended"});
+    }
+}
+
+void simulated_process::add_job(caf::resumable* job) {
+  const auto& turns = in_.turns;
+  if (turns.running != nullptr && turns.running != this && !turns.shares_memory && turns.trespass.empty()) {
+    const auto* const actor = dynamic_cast<const caf::scheduled_actor*>(job);
+    in_.turns.trespass = fmt::format("{} has sent a message to \"{}\" of {} past the network", turns.running->name(),
+                                     actor != nullptr ? actor->name() : "an actor", name_);
+  }
+  if (frozen_ || dying_)
+    held_.push_back(job);
+  else
+    in_.plan.add_job(*this, job);
+}
+
+void simulated_process::run_job(caf::resumable* job) {
+  worker on{*this};
+  switch (job->resume(&on, 1)) {
+    case caf::resumable::resume_later:
+      add_job(job);
+      break;
+    case caf::resumable::done:
+    case caf::resumable::awaiting_message:
+      intrusive_ptr_release(job);
+      break;
+    case caf::resumable::shutdown_execution_unit:
+      break;
+  }
+}
+
+void simulated_process::look_at_clock() {
+  timeout_.set(frozen_ || dying_ ? never : scheduler_->clock().next_timeout());
+}
+
+void simulated_process::look_at_brokers() {
+  const auto runs = !frozen_ && !dying_ && middleman_ != nullptr && multiplexer().has_work();
+  broker_.set(runs ? in_.plan.now() : never);
+}
+
+bool simulated_process::run_timeout() {
+  const auto is_due = scheduler_->clock().next_timeout() <= in_.plan.now();
+  if (is_due) scheduler_->clock().trigger_timeout();
+  look_at_clock();
+  return is_due;
+}
+
+bool simulated_process::run_broker() {
+  const auto ran = multiplexer().try_run_once();
+  look_at_brokers();
+  return ran;
+}
+
+void simulated_process::finish() {
+  const simulated_turn own{in_.turns, this};
+  const auto was_dying = std::exchange(dying_, true);
+  for (auto* const job : in_.plan.take_jobs(*this)) held_.push_back(job);
+  for (auto any = true; any;) {
+    any = multiplexer().try_run_once();
+    for (auto* const job : std::exchange(held_, {})) {
+      run_job(job);
+      any = true;
+    }
+  }
+  dying_ = was_dying;
+}
+
+}  // namespace troupe

@@ -1,0 +1,134 @@
+// One process of a simulation: an actor system of its own in which nothing happens by itself.
+//
+// Its actors, timeouts and brokers go to the agenda, and whoever owns the agenda decides what runs next. Destroying it
+// is the death of the process: its actors end where they are, and nothing of that leaves it.
+#pragma once
+
+#include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/runtime/simulation/agenda.hpp>
+#include <troupe/runtime/simulation/simulated_scheduler.hpp>
+
+#include <caf/actor.hpp>
+#include <caf/actor_cast.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+class simulated_middleman;
+class simulated_multiplexer;
+class simulated_network;
+
+/// Hosts by the order in which they were made.
+using host_number = std::size_t;
+
+/// Whose turn it is, and who broke the rule that only the network connects processes.
+struct simulated_turns {
+  simulated_process* running = nullptr;
+  /// The first message that went past the network; empty: none has.
+  std::string trespass;
+  /// Whether such messages are allowed.
+  bool shares_memory = false;
+};
+
+/// While it lives, it is this process's turn; null: nobody's.
+class simulated_turn {
+ public:
+  simulated_turn(simulated_turns& of, simulated_process* whose)
+      : turns_(of), around_(std::exchange(of.running, whose)) {}
+  ~simulated_turn() { turns_.running = around_; }
+  simulated_turn(const simulated_turn&) = delete;
+
+ private:
+  simulated_turns& turns_;
+  simulated_process* around_;
+};
+
+class simulated_process {
+ public:
+  struct surroundings {
+    agenda& plan;
+    simulated_network& network;
+    simulated_turns& turns;
+  };
+
+  simulated_process(surroundings in, host_number host, std::string name, std::uint64_t incarnation);
+  ~simulated_process();
+  simulated_process(const simulated_process&) = delete;
+
+  host_number host() const { return host_; }
+  const std::string& name() const { return name_; }
+  std::uint64_t incarnation() const { return incarnation_; }
+  caf::actor_system& system() { return *system_; }
+  agenda& plan() { return in_.plan; }
+  simulated_network& network() { return in_.network; }
+  simulated_multiplexer& multiplexer();
+
+  bool frozen() const { return frozen_; }
+  /// A frozen process does nothing; what is sent to it waits.
+  void set_frozen(bool frozen);
+  /// How much its clock is ahead of the others' from now on.
+  void set_clock(duration ahead);
+
+  /// Spawns an actor that ends with the process.
+  template <class... Ts>
+  auto spawn(Ts&&... arguments) {
+    auto handle = system_->spawn(std::forward<Ts>(arguments)...);
+    keep(caf::actor_cast<caf::actor>(handle));
+    return handle;
+  }
+  void keep(caf::actor handle) { actors_.push_back(std::move(handle)); }
+  /// Its fibers are cancelled before the process dies.
+  void keep_program(std::weak_ptr<fiber_host> fibers) { programs_.push_back(std::move(fibers)); }
+  void cancel_programs();
+  /// No: they have been cancelled, or will be as soon as its turn is over.
+  bool runs_programs() const { return runs_programs_; }
+  void stop_programs() { runs_programs_ = false; }
+  /// Until the process has ended.
+  void keep_object(std::shared_ptr<void> object) { objects_.push_back(std::move(object)); }
+
+  // --- for what it is made of ---
+
+  void add_job(caf::resumable* job);
+  /// One message of an actor.
+  void run_job(caf::resumable* job);
+  void look_at_clock();
+  void look_at_brokers();
+  /// Runs everything that is left, past the agenda; when the process dies.
+  void finish();
+
+ private:
+  class worker;
+  struct config;
+
+  bool run_timeout();
+  bool run_broker();
+
+  surroundings in_;
+  host_number host_;
+  std::string name_;
+  std::uint64_t incarnation_;
+  bool frozen_ = false;
+  bool dying_ = false;
+  bool runs_programs_ = true;
+  std::vector<std::shared_ptr<void>> objects_;
+  /// Of a process that is frozen, or dies.
+  std::vector<caf::resumable*> held_;
+  agenda::alarm timeout_;
+  agenda::alarm broker_;
+  std::unique_ptr<config> config_;
+  /// What the modules are, while the system is being made, too.
+  simulated_scheduler* scheduler_ = nullptr;
+  simulated_middleman* middleman_ = nullptr;
+  std::unique_ptr<caf::actor_system> system_;
+  std::vector<caf::actor> actors_;
+  std::vector<std::weak_ptr<fiber_host>> programs_;
+};
+
+}  // namespace troupe

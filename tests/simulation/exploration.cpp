@@ -1,0 +1,249 @@
+// The search for runs that go wrong: what is found is shrunk, named and found again.
+#include "../../examples/replicated_counter/counter_protocol.hpp"
+#include "probe.hpp"
+
+#include <troupe/runtime/exploration.hpp>
+#include <troupe/runtime/simulation_test.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+
+BOOST_AUTO_TEST_SUITE(exploration_suite)
+
+using namespace troupe;
+
+namespace {
+
+/// Sets environment variables for its lifetime; those that explorers of this program have been given are kept out.
+class environment {
+ public:
+  environment() {
+    for (const auto* name : names) {
+      const auto* const old = std::getenv(name);
+      old_.push_back(old == nullptr ? std::nullopt : std::optional<std::string>{old});
+      ::unsetenv(name);
+    }
+  }
+  ~environment() {
+    for (std::size_t i = 0; i < names.size(); ++i)
+      old_[i] ? ::setenv(names[i], old_[i]->c_str(), 1) : ::unsetenv(names[i]);
+  }
+  environment(const environment&) = delete;
+
+  static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
+
+ private:
+  static constexpr std::array names{"TROUPE_SEED", "TROUPE_SEEDS", "TROUPE_PLAN", "TROUPE_DRAWN_CHOICES",
+                                    "TROUPE_FAILING_SEEDS"};
+  std::vector<std::optional<std::string>> old_;
+};
+
+exploration_options counting(std::uint64_t runs) {
+  return {.runs = runs,
+          .faults = fault_rates{.hosts = {"primary"}, .faults_per_second = 100, .until = 50ms, .most = 20ms}};
+}
+
+const scenario wrong = [](simulated_world& world) { replicated_counter::play(world, true); };
+const scenario right = [](simulated_world& world) { replicated_counter::play(world, false); };
+
+auto says(std::string text) {
+  return [text](const error& refused) { return contains(refused.message(), text); };
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_primary_that_acknowledges_too_early_is_found_within_a_second_and_shrunk_to_one_fault,
+                        environment) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto result = explore(wrong, counting(1000));
+  BOOST_TEST((std::chrono::steady_clock::now() - begin < 10s));
+  BOOST_TEST_REQUIRE(result.found.has_value());
+  const auto& found = *result.found;
+  BOOST_TEST_MESSAGE(found.report());
+  BOOST_TEST(found.runs == result.runs);
+  BOOST_TEST(contains(found.what, "an acknowledged addition is lost"));
+  // Only a death loses what is under way.
+  BOOST_TEST_REQUIRE(found.plan.faults.size() == 1u);
+  BOOST_TEST((found.plan.faults[0].what == fault_kind::kill || found.plan.faults[0].what == fault_kind::switch_off));
+  BOOST_TEST(found.plan.faults[0].host == "primary");
+  BOOST_TEST(found.drawn_choices < found.choices);
+  BOOST_TEST(contains(found.report(), "again by TROUPE_SEED=" + std::to_string(found.seed) + " TROUPE_PLAN=plan.json"));
+  BOOST_TEST(contains(found.report(), "violated: an acknowledged addition is lost"));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_found_is_drawn_with_its_messages, environment) {
+  const auto found = explore(wrong, counting(1000)).found.value();
+  const auto& drawn = found.picture;
+  BOOST_TEST(drawn.hosts == (std::vector<std::string>{"backup", "primary", "client"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(drawn.events.size() == found.trace.size());
+  auto additions = 0;
+  for (const auto& each : drawn.messages)
+    if (each.from == "client" && each.what == "add, 1") {
+      BOOST_TEST((each.arrives > each.sent));
+      BOOST_TEST(each.to == "primary");
+      ++additions;
+    }
+  BOOST_TEST(additions > 0);
+  const auto mermaid = to_mermaid(drawn);
+  BOOST_TEST_MESSAGE(mermaid);
+  BOOST_TEST(mermaid.starts_with("sequenceDiagram\n  participant h0 as backup\n"));
+  BOOST_TEST(contains(mermaid, "h2->>h1: add, 1\n"));
+  BOOST_TEST(contains(mermaid, "h1->>h0: put, 1\n"));
+  BOOST_TEST(contains(mermaid, "kill primary"));
+  const auto html = to_html(drawn, "a <lost> addition");
+  BOOST_TEST(contains(html, "<title>a &lt;lost&gt; addition</title>"));
+  BOOST_TEST(contains(html, "violated: an acknowledged addition is lost"));
+  BOOST_TEST(contains(html, "</svg>"));
+  if (const auto* const folder = std::getenv("TROUPE_TEST_PICTURES"))
+    std::ofstream{std::string{folder} + "/counter.html"} << html;
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_found_fails_again_with_what_its_report_says, environment) {
+  const auto found = explore(wrong, counting(1000)).found.value();
+  const auto path = std::filesystem::temp_directory_path() / ("troupe-plan-" + std::to_string(::getpid()) + ".json");
+  std::ofstream{path} << found.plan.to_json();
+  set("TROUPE_SEED", std::to_string(found.seed));
+  set("TROUPE_PLAN", path.string());
+  set("TROUPE_DRAWN_CHOICES", std::to_string(found.drawn_choices));
+  const auto again = explore(wrong, counting(1000)).found.value();
+  std::filesystem::remove(path);
+  BOOST_TEST(again.what == found.what);
+  BOOST_TEST(again.trace == found.trace, boost::test_tools::per_element());
+  BOOST_TEST(again.decision == found.decision);
+  BOOST_TEST(again.shrink_runs == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(one_choice_less_than_the_decision_makes_a_good_run, environment) {
+  const auto found = explore(wrong, counting(1000)).found.value();
+  if (found.drawn_choices == 0) return;
+  BOOST_TEST(!found.decision.empty());
+  auto options = counting(1);
+  options.first_seed = found.seed;
+  options.plan = found.plan;
+  options.faults.reset();
+  options.world.drawn_choices = found.drawn_choices - 1;
+  BOOST_TEST(!explore(wrong, options).found.has_value());
+  options.world.drawn_choices = found.drawn_choices;
+  BOOST_TEST(explore(wrong, options).found.has_value());
+}
+
+BOOST_FIXTURE_TEST_CASE(the_mended_primary_survives, environment) {
+  const auto result = explore(right, counting(500));
+  BOOST_TEST(result.runs == 500u);
+  BOOST_TEST(!result.found.has_value(), (result.found ? result.found->report() : std::string{}));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_kill_at_each_message_finds_it_without_any_luck, environment) {
+  for (const auto strategy : {search_strategy::evenly, search_strategy::by_rank}) {
+    const exploration_options options{.strategy = strategy};
+    const auto found = explore_every_message(wrong, {"backup", "primary"}, std::nullopt, options);
+    BOOST_TEST_REQUIRE(found.found.has_value());
+    BOOST_TEST(found.found->plan.faults.size() == 1u);
+    BOOST_TEST(found.found->plan.faults[0].host == "primary");
+    BOOST_TEST(contains(found.found->report(), "kill primary when message from primary"));
+    // Each of the twenty acknowledgements is a message, and copies are.
+    const auto good = explore_every_message(right, {"primary"}, 5ms, options);
+    BOOST_TEST(!good.found.has_value());
+    BOOST_TEST(good.runs > 40u);
+    BOOST_TEST(good.runs < 100u);
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(ranks_let_one_side_be_far_ahead_of_all_others, environment) {
+  // Twenty questions of one host answered before the first of another one: an even choice hardly ever makes that.
+  const scenario race = [](simulated_world& world) {
+    auto& answers = world.keep<std::array<int, 2>>();
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      world.host("host " + std::to_string(i), [&answers, i](simulated_host& here) {
+        const auto counter =
+            here.spawn(replicated_counter::counter, std::optional<replicated_counter::counter_actor>{}, false);
+        while (answers[i] < 20) {
+          ask(
+              here.system(), counter, 1s, "counting", [](std::int64_t) {}, caf::get_atom_v);
+          ++answers[i];
+          here.world().require(i == 0 || answers[0] > 0 || answers[1] < 20, "far ahead");
+        }
+      });
+    world.advance(1s);
+  };
+  const auto ranked = explore(race, {.strategy = search_strategy::by_rank, .runs = 20});
+  BOOST_TEST_REQUIRE(ranked.found.has_value());
+  BOOST_TEST(!explore(race, {.strategy = search_strategy::evenly, .runs = 20}).found.has_value());
+  // S-1 holds for ranks, too.
+  const exploration_options again{.strategy = search_strategy::by_rank, .first_seed = ranked.found->seed, .runs = 1};
+  BOOST_TEST((explore(race, again).found->trace == ranked.found->trace));
+}
+
+BOOST_FIXTURE_TEST_CASE(the_environment_chooses_seeds_and_is_read_strictly, environment) {
+  std::vector<std::uint64_t> seeds;
+  const scenario notes = [&](simulated_world& world) { seeds.push_back(world.options().seed); };
+  set("TROUPE_SEEDS", "3");
+  BOOST_TEST(explore(notes).runs == 3u);
+  BOOST_TEST(seeds == (std::vector<std::uint64_t>{1, 2, 3}), boost::test_tools::per_element());
+  seeds.clear();
+  set("TROUPE_SEED", "77");
+  BOOST_TEST(explore(notes).runs == 1u);
+  BOOST_TEST(seeds == std::vector<std::uint64_t>{77}, boost::test_tools::per_element());
+  set("TROUPE_SEED", "7x");
+  BOOST_CHECK_EXCEPTION(explore(notes), invalid_argument_error, says("TROUPE_SEED=\"7x\""));
+  ::unsetenv("TROUPE_SEED");
+  set("TROUPE_PLAN", "/nowhere/plan.json");
+  BOOST_CHECK_EXCEPTION(explore(notes), not_found_error, says("/nowhere/plan.json"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_seed_that_has_failed_once_runs_first_from_then_on, environment) {
+  const auto path = (std::filesystem::temp_directory_path() / ("troupe-seeds-" + std::to_string(::getpid()))).string();
+  std::filesystem::remove(path);
+  set("TROUPE_FAILING_SEEDS", path);
+  std::vector<std::uint64_t> seeds;
+  auto is_mended = false;
+  const scenario fails_with_five = [&](simulated_world& world) {
+    seeds.push_back(world.options().seed);
+    world.require(is_mended || world.options().seed != 5, "five");
+  };
+  const exploration_options ten{.runs = 10, .shrink_runs = 0};
+  BOOST_TEST(explore_with_memory("of_five", fails_with_five, ten).found->seed == 5u);
+  seeds.clear();
+  BOOST_TEST(explore_with_memory("of_five", fails_with_five, ten).runs == 1u);
+  // Once more to be drawn.
+  BOOST_TEST(seeds == (std::vector<std::uint64_t>{5, 5}), boost::test_tools::per_element());
+  is_mended = true;
+  BOOST_TEST(explore_with_memory("of_five", fails_with_five, ten).runs == 11u);
+  BOOST_TEST(explore_with_memory("another", fails_with_five, ten).runs == 10u);
+  std::ofstream{path} << "five of them\n";
+  BOOST_CHECK_EXCEPTION(explore_with_memory("of_five", fails_with_five, ten), invalid_argument_error,
+                        says(":1: \"five of them\""));
+  std::filesystem::remove(path);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_budget_of_time_ends_the_search, environment) {
+  const auto result =
+      explore([](simulated_world& world) { world.advance(1s); }, {.runs = 1'000'000'000, .budget = 50ms});
+  BOOST_TEST(result.runs > 1u);
+  BOOST_TEST(result.runs < 1'000'000'000u);
+}
+
+BOOST_FIXTURE_TEST_CASE(whatever_a_scenario_throws_is_a_failure, environment) {
+  const auto found = explore([](simulated_world& world) {
+                       if (world.options().seed == 3) throw std::runtime_error{"three"};
+                     }).found.value();
+  BOOST_TEST(found.seed == 3u);
+  BOOST_TEST(contains(found.what, "three"));
+}
+
+TROUPE_SIMULATION_TEST(the_mended_primary_survives_as_a_test, 100, 10s,
+                       fault_rates{.hosts = {"primary"}, .faults_per_second = 100, .until = 50ms, .most = 20ms}) {
+  replicated_counter::play(world, false);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
