@@ -50,5 +50,6 @@ std::vector<bench_case> recovery_cases();
 std::vector<bench_case> silence_cases();
 std::vector<bench_case> scale_cases();
 std::vector<bench_case> compose_cases();
+std::vector<bench_case> simulation_cases();
 
 }  // namespace troupe::tools
