@@ -15,7 +15,8 @@
 // fewest choices that must be drawn; the last of them is the decision that turns a good run into a bad one.
 //
 // From the environment, for one run of a test program: TROUPE_SEED=n runs that seed alone, TROUPE_SEEDS=n so many,
-// TROUPE_PLAN=file with this plan instead of any other, TROUPE_DRAWN_CHOICES=n draws so many choices. The report of a
+// TROUPE_PLAN=file with this plan instead of any other, TROUPE_DRAWN_CHOICES=n draws so many choices,
+// TROUPE_DEVIATIONS=12:1,40:2 takes steps in order but for these choices. The report of a
 // failure says with which of them it fails again. S-1 makes that exact.
 #pragma once
 
@@ -23,6 +24,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +52,9 @@ struct exploration_options {
   std::optional<fault_rates> faults;
   /// The seed, choice, plan and faults in it are not used.
   world_options world;
+  /// So many processes, forked from this one, share the runs of `explore`; 0: one for each core. A run that ends its
+  /// process is a failure then, and not the end of the search. The calling process must not have any other thread.
+  unsigned processes = 1;
   /// Runs that looking for a smaller failure may take; 0: it is reported as it was found.
   std::uint64_t shrink_runs = 2000;
 };
@@ -63,7 +68,9 @@ struct failure {
   /// The choices of the next step that it takes, of so many.
   std::uint64_t drawn_choices = 0;
   std::uint64_t choices = 0;
-  /// The last of them; see simulated_world::last_drawn.
+  /// Of explore_deviations: where the run left the order. No choices are drawn then.
+  std::optional<std::map<std::uint64_t, std::size_t>> deviations;
+  /// The last of the choices; see simulated_world::last_drawn.
   std::string decision;
   std::vector<std::string> trace;
   /// Runs until it was found, and those that shrank it.
@@ -83,6 +90,8 @@ struct exploration {
   /// That ended, the failing one included.
   std::uint64_t runs = 0;
   std::optional<failure> found;
+  /// Of explore_deviations: there are no more runs than these.
+  bool is_complete = false;
 };
 
 using scenario = std::function<void(simulated_world&)>;
@@ -94,6 +103,18 @@ exploration explore(const scenario& what, exploration_options options = {});
 /// time, if any. The seed is always `first_seed`; `runs` and `budget` bound all of it. As `explore` otherwise.
 exploration explore_every_message(const scenario& what, const std::vector<std::string>& hosts,
                                   std::optional<duration> restart_after, exploration_options options = {});
+
+/// Runs in which everything happens in the order in which it could, but for at most so many steps that come before
+/// others that have waited for longer: first those with none, then with one, and so on, so that what is found has the
+/// fewest. Most faults need one or two (delay-bounded scheduling, Emmi and others 2011). Without a bound small worlds
+/// are searched exhaustively, as far as order goes; latencies are those of `first_seed`. `runs` and `budget` bound it.
+exploration explore_deviations(const scenario& what, std::size_t deviations_max, exploration_options options = {});
+
+/// Runs a scenario twice with the same world, in which every step is traced, and says where the second run differs from
+/// the first: both lines, and what came before. Nothing: they are the same. A difference comes from what no world
+/// controls: the wall clock, std::random_device, threads, addresses that decide an order, variables that keep something
+/// from the run before.
+std::optional<std::string> find_difference(const scenario& what, world_options world = {});
 
 /// The same as `explore`, with seeds that have failed before as the first ones; one that fails is kept for the next
 /// time. The file is simulation_test.hpp's. @throws failed_precondition_error, too, when that can't be written.

@@ -1,5 +1,8 @@
 // CAF's `publish` and `remote_actor` for code that must not block: a fiber parks, and each has a limit.
 //
+// Two processes that dial each other at the same moment may both lose their link: CAF takes each of the two connections
+// for one too many, and each side closes another one. What was found then ends at once; find it again.
+//
 // CAF's own functions of the middleman block the thread, in a fiber the whole actor around it, and in a simulation for
 // ever. Between members of a cluster `offer` and `find` (offers/member.hpp) are the better way: they follow restarts.
 #pragma once

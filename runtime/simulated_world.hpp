@@ -51,6 +51,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,6 +71,8 @@ enum class step_choice {
   /// do; a few times it falls to the lowest. Finds what needs one side to be far ahead of all others (PCT, Burckhardt
   /// and others 2010).
   by_rank,
+  /// Always what has waited for longest, but at the choices in `deviations`.
+  in_order,
 };
 
 struct world_options {
@@ -78,6 +81,8 @@ struct world_options {
   /// With ranks: so many falls, at moments drawn among so many choices.
   std::size_t falls = 3;
   std::uint64_t choices_expected = 1000;
+  /// In order: by the number of the choice, from 1 on, how many that have waited for longer are passed over.
+  std::map<std::uint64_t, std::size_t> deviations;
   /// How long bytes are under way between two hosts.
   duration latency_min = std::chrono::microseconds{50};
   duration latency_max = std::chrono::microseconds{200};
@@ -156,6 +161,8 @@ class simulated_world {
   std::uint64_t steps() const;
   /// How many of them were chosen among several.
   std::uint64_t choices() const;
+  /// In order: among how many each was made.
+  const std::vector<std::size_t>& alternatives() const;
   /// The last one that was drawn, and what else could have been next: "at 0.02 s server: broker, not client: timeout".
   /// Only with `drawn_choices`.
   const std::string& last_drawn() const;

@@ -1,5 +1,7 @@
 #include <troupe/runtime/simulation/agenda.hpp>
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace troupe {
@@ -33,6 +35,15 @@ std::vector<caf::resumable*> agenda::take_jobs(const simulated_process& of) {
   return result;
 }
 
+std::size_t agenda::oldest(std::size_t but) const {
+  std::vector<std::size_t> places(ready_.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  const auto chosen = places.begin() + static_cast<std::ptrdiff_t>(but);
+  std::nth_element(places.begin(), chosen, places.end(),
+                   [this](std::size_t a, std::size_t b) { return ready_[a].order < ready_[b].order; });
+  return *chosen;
+}
+
 agenda::possibility agenda::take(std::size_t which) {
   const auto taken = ready_[which];
   if (taken.due != nullptr) taken.due->when_ = never;
@@ -47,7 +58,7 @@ void agenda::set_now(time_point to) {
 }
 
 void agenda::add_ready(alarm& which) {
-  ready_.push_back({which.process_, nullptr, &which});
+  ready_.push_back({which.process_, nullptr, &which, ++last_order_});
   which.place_ = ready_.size();
 }
 

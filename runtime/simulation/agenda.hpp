@@ -60,15 +60,19 @@ class agenda {
     /// Either this or the alarm.
     caf::resumable* job = nullptr;
     alarm* due = nullptr;
+    /// Since when it could happen: those that came later have greater numbers.
+    std::uint64_t order = 0;
   };
 
   time_point now() const { return now_; }
-  void add_job(simulated_process& of, caf::resumable* job) { ready_.push_back({&of, job, nullptr}); }
+  void add_job(simulated_process& of, caf::resumable* job) { ready_.push_back({&of, job, nullptr, ++last_order_}); }
   /// Takes out the jobs of a process, in their order.
   std::vector<caf::resumable*> take_jobs(const simulated_process& of);
 
   std::size_t choices() const { return ready_.size(); }
   const possibility& look(std::size_t which) const { return ready_[which]; }
+  /// The one that has waited for longest but so many.
+  std::size_t oldest(std::size_t but) const;
   /// Takes one out of the ready set.
   possibility take(std::size_t which);
   static bool act(const alarm& which) { return which.act_(); }
@@ -92,6 +96,7 @@ class agenda {
   std::vector<possibility> ready_;
   std::set<alarm*, earlier> waiting_;
   std::uint64_t last_number_ = 0;
+  std::uint64_t last_order_ = 0;
 };
 
 }  // namespace troupe

@@ -1,11 +1,15 @@
 #include <troupe/runtime/exploration.hpp>
+#include <troupe/runtime/simulation/exploring_processes.hpp>
 #include <troupe/runtime/simulation/failing_seeds.hpp>
 #include <troupe/runtime/simulation/shrinking.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -29,12 +33,34 @@ struct wishes {
   std::optional<std::uint64_t> seed;
   std::optional<std::uint64_t> drawn_choices;
   std::optional<fault_plan> plan;
+  std::optional<std::map<std::uint64_t, std::size_t>> deviations;
 };
+
+/// "12:1,40:2".
+std::map<std::uint64_t, std::size_t> deviations_of(const std::string& text) {
+  std::map<std::uint64_t, std::size_t> result;
+  std::istringstream all{text};
+  for (std::string one; std::getline(all, one, ',');) {
+    std::istringstream pair{one};
+    std::uint64_t choice = 0;
+    std::size_t passed_over = 0;
+    char colon = 0;
+    char more = 0;
+    if (!(pair >> choice >> colon >> passed_over) || colon != ':' || pair >> more || choice == 0)
+      throw invalid_argument_error{fmt::format(
+          "TROUPE_DEVIATIONS=\"{}\": \"{}\" must be the number of a choice and how many are passed over, as 12:1", text,
+          one)};
+    result[choice] = passed_over;
+  }
+  return result;
+}
 
 wishes take_wishes(exploration_options& options) {
   wishes result{.seed = number_from_environment("TROUPE_SEED"),
                 .drawn_choices = number_from_environment("TROUPE_DRAWN_CHOICES"),
-                .plan = {}};
+                .plan = {},
+                .deviations = {}};
+  if (const auto* const text = std::getenv("TROUPE_DEVIATIONS")) result.deviations = deviations_of(text);
   if (const auto runs = number_from_environment("TROUPE_SEEDS")) options.runs = *runs;
   if (result.seed) {
     options.first_seed = *result.seed;
@@ -66,6 +92,16 @@ world_options world_of(std::uint64_t seed, const exploration_options& options) {
   return result;
 }
 
+/// A run that ended its process can't be run again here.
+failure crashed(const found_in_process& by, fault_plan plan) {
+  failure result;
+  result.seed = by.seed;
+  result.what = fmt::format("the run ended its process: {}", *by.crash);
+  result.plan = std::move(plan);
+  result.runs = by.runs;
+  return result;
+}
+
 /// One run after the other, until one fails.
 class search {
  public:
@@ -75,19 +111,27 @@ class search {
   const wishes& given() const { return given_; }
   bool is_over() const { return result.runs != 0 && std::chrono::steady_clock::now() - begin_ > options_.budget; }
   /// Whether it fails.
-  bool run(std::uint64_t seed, fault_plan plan, std::vector<fault_coverage>* coverage = nullptr) {
+  bool run(std::uint64_t seed, fault_plan plan, run_record* record = nullptr) {
+    auto world = world_of(seed, options_);
+    if (given_.deviations) {
+      world.choice = step_choice::in_order;
+      world.deviations = *given_.deviations;
+    }
+    return run(seed, std::move(plan), world, record);
+  }
+  bool run(std::uint64_t seed, fault_plan plan, const world_options& world, run_record* record) {
     ++result.runs;
-    const auto world = world_of(seed, options_);
     result.found = run_once(what_,
                             {.seed = seed,
                              .plan = std::move(plan),
                              .drawn_choices = given_.drawn_choices.value_or(options_.world.drawn_choices),
                              .world = world},
-                            coverage);
+                            record);
     if (!result.found) return false;
     result.found->runs = result.runs;
     // Who asks for that very failure has it shrunk already.
-    if (!given_.plan && !given_.drawn_choices) shrink(what_, world, options_.shrink_runs, *result.found);
+    if (!given_.plan && !given_.drawn_choices && !given_.deviations)
+      shrink(what_, world, options_.shrink_runs, *result.found);
     draw(world);
     return true;
   }
@@ -115,6 +159,22 @@ class search {
 exploration explore(const scenario& what, exploration_options options) {
   search all{what, options};
   const auto run = [&](std::uint64_t seed) { return all.run(seed, plan_of(seed, options, all.given())); };
+  if (options.processes != 1 && !all.given().seed) {
+    // They may fail in any way; what they find is run again here.
+    const auto fails = [&](std::uint64_t seed) {
+      return run_once(what, {.seed = seed,
+                             .plan = plan_of(seed, options, all.given()),
+                             .drawn_choices = options.world.drawn_choices,
+                             .world = world_of(seed, options)})
+          .has_value();
+    };
+    const auto found = explore_in_processes(fails, options);
+    all.result.runs = found.runs;
+    if (found.crash) all.result.found = crashed(found, plan_of(found.seed, options, all.given()));
+    if (found.crash || !found.fails) return all.result;
+    run(found.seed);
+    return all.result;
+  }
   if (!all.given().seed)
     for (const auto seed : options.known_seeds)
       if (run(seed)) return all.result;
@@ -135,11 +195,94 @@ exploration explore_every_message(const scenario& what, const std::vector<std::s
       const auto place = plan.faults.size();
       plan.when_sent(any, sent).kill(host);
       if (restart_after) plan.when_sent(any, sent, *restart_after).restart(host);
-      std::vector<fault_coverage> coverage;
-      if (all.run(options.first_seed, std::move(plan), &coverage)) return all.result;
+      run_record record;
+      if (all.run(options.first_seed, std::move(plan), &record)) return all.result;
       // It sends no more.
-      if (coverage[place].fired == 0) break;
+      if (record.coverage[place].fired == 0) break;
     }
+  return all.result;
+}
+
+namespace {
+
+/// The runs of one bound after the other.
+class deviation_search {
+ public:
+  deviation_search(search& all, const exploration_options& options, fault_plan plan)
+      : all_(all), options_(options), plan_(std::move(plan)) {
+    world_ = options.world;
+    world_.choice = step_choice::in_order;
+  }
+
+  /// Whether it is over: a failure, or no more time.
+  bool run(std::size_t deviations) {
+    went_deeper_ = false;
+    return descend({}, 1, deviations);
+  }
+  /// Of the last `run`: some run has so many deviations.
+  bool went_deeper() const { return went_deeper_; }
+
+ private:
+  /// All runs that begin with these deviations, the last of which is before the choice `next`, and have `left` more.
+  bool descend(const std::map<std::uint64_t, std::size_t>& deviations, std::uint64_t next, std::size_t left) {
+    if (all_.result.runs >= options_.runs || all_.is_over()) return true;
+    world_.deviations = deviations;
+    run_record record;
+    if (all_.run(options_.first_seed, plan_, world_, &record)) return true;
+    went_deeper_ = went_deeper_ || left == 0;
+    if (left == 0) return false;
+    for (auto choice = next; choice <= record.alternatives.size(); ++choice)
+      for (std::size_t passed_over = 1; passed_over < record.alternatives[choice - 1]; ++passed_over) {
+        auto more = deviations;
+        more[choice] = passed_over;
+        if (descend(more, choice + 1, left - 1)) return true;
+      }
+    return false;
+  }
+
+  search& all_;
+  const exploration_options& options_;
+  fault_plan plan_;
+  world_options world_;
+  bool went_deeper_ = false;
+};
+
+}  // namespace
+
+std::optional<std::string> find_difference(const scenario& what, world_options world) {
+  world.traces_steps = true;
+  std::array<std::vector<std::string>, 2> traces;
+  for (auto& trace : traces) {
+    simulated_world run{world};
+    try {
+      what(run);
+    } catch (...) {
+      run.note("it throws: " + status_of(std::current_exception()).render());
+    }
+    trace = run.trace();
+  }
+  const auto& [first, second] = traces;
+  const auto [at, other] = std::mismatch(first.begin(), first.end(), second.begin(), second.end());
+  if (at == first.end() && other == second.end()) return std::nullopt;
+  constexpr std::ptrdiff_t lines_before = 5;
+  auto result = fmt::format("two runs of seed {} differ after {} lines\n", world.seed, at - first.begin());
+  for (auto line = at - std::min(at - first.begin(), lines_before); line != at; ++line) result += "  " + *line + "\n";
+  const auto end = std::string{"(the end)"};
+  result +=
+      fmt::format("  first:  {}\n  second: {}\n", at == first.end() ? end : *at, other == second.end() ? end : *other);
+  return result;
+}
+
+exploration explore_deviations(const scenario& what, std::size_t deviations_max, exploration_options options) {
+  search all{what, options};
+  // A failure that was found is repeated like any other.
+  if (all.given().plan || all.given().deviations) return explore(what, std::move(options));
+  deviation_search runs{all, options, plan_of(options.first_seed, options, all.given())};
+  for (std::size_t count = 0; count <= deviations_max; ++count) {
+    if (runs.run(count)) return all.result;
+    if (!runs.went_deeper()) break;
+  }
+  all.result.is_complete = true;
   return all.result;
 }
 
@@ -154,6 +297,12 @@ exploration explore_with_memory(const std::string& name, const scenario& what, e
 std::string failure::reproduction() const {
   auto result = fmt::format("TROUPE_SEED={}", seed);
   if (!plan.faults.empty()) result += " TROUPE_PLAN=plan.json";
+  if (deviations) {
+    std::string text;
+    for (const auto& [choice, passed_over] : *deviations)
+      text += fmt::format("{}{}:{}", text.empty() ? "" : ",", choice, passed_over);
+    return result + " TROUPE_DEVIATIONS=" + text;
+  }
   if (drawn_choices < choices) result += fmt::format(" TROUPE_DRAWN_CHOICES={}", drawn_choices);
   return result;
 }
@@ -167,7 +316,8 @@ std::string failure::report() const {
     for (const auto& fault : plan.faults) result += "  " + to_string(fault) + "\n";
   }
   if (!decision.empty())
-    result += fmt::format("the decision that makes it fail, choice {}: {}\n", drawn_choices, decision);
+    result += fmt::format("the decision that makes it fail, choice {}: {}\n",
+                          deviations ? deviations->rbegin()->first : drawn_choices, decision);
   const auto first = trace.size() > lines_max ? trace.size() - lines_max : 0;
   result += fmt::format("the last {} lines of the trace, of {}:\n", trace.size() - first, trace.size());
   for (auto i = first; i < trace.size(); ++i) result += "  " + trace[i] + "\n";

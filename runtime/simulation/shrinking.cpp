@@ -79,8 +79,7 @@ class shrinker {
 
 }  // namespace
 
-std::optional<failure> run_once(const scenario& what, run_options_of_world options,
-                                std::vector<fault_coverage>* coverage) {
+std::optional<failure> run_once(const scenario& what, run_options_of_world options, run_record* record) {
   options.world.seed = options.seed;
   options.world.plan = options.plan;
   options.world.faults.reset();
@@ -88,7 +87,7 @@ std::optional<failure> run_once(const scenario& what, run_options_of_world optio
   simulated_world world{options.world};
   try {
     what(world);
-    if (coverage != nullptr) *coverage = world.coverage();
+    if (record != nullptr) *record = {world.coverage(), world.alternatives()};
     return std::nullopt;
   } catch (...) {
     const auto why = status_of(std::current_exception());
@@ -97,6 +96,9 @@ std::optional<failure> run_once(const scenario& what, run_options_of_world optio
                    .plan = std::move(options.plan),
                    .drawn_choices = std::min(options.drawn_choices, world.choices()),
                    .choices = world.choices(),
+                   .deviations = world.options().choice == step_choice::in_order
+                                     ? std::optional{world.options().deviations}
+                                     : std::nullopt,
                    .decision = world.last_drawn(),
                    .trace = world.trace(),
                    .runs = 0,

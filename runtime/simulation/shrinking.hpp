@@ -17,9 +17,14 @@ struct run_options_of_world {
   world_options world;
 };
 
-/// Nothing: the run is good; `coverage` then says what it was like.
-std::optional<failure> run_once(const scenario& what, run_options_of_world options,
-                                std::vector<fault_coverage>* coverage = nullptr);
+/// What a good run was like.
+struct run_record {
+  std::vector<fault_coverage> coverage;
+  std::vector<std::size_t> alternatives;
+};
+
+/// Nothing: the run is good, and `record` is filled.
+std::optional<failure> run_once(const scenario& what, run_options_of_world options, run_record* record = nullptr);
 
 /// Makes the failure smaller, in at most so many runs: faults are left out one half, quarter, ... after the other
 /// (delta debugging, Zeller and Hildebrandt 2002), then choices are no longer drawn, from the last one on. Another

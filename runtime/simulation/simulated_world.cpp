@@ -82,6 +82,7 @@ duration simulated_world::now() const { return implementation_->elapsed(); }
 bool simulated_world::step() { return implementation_->step(); }
 std::uint64_t simulated_world::steps() const { return implementation_->steps; }
 std::uint64_t simulated_world::choices() const { return implementation_->choices; }
+const std::vector<std::size_t>& simulated_world::alternatives() const { return implementation_->alternatives; }
 const std::string& simulated_world::last_drawn() const { return implementation_->last_drawn; }
 
 void simulated_world::run() {

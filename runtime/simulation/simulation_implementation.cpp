@@ -87,7 +87,7 @@ chief_actors& simulation::implementation::running_chief() {
 }
 
 void simulation::implementation::add_tasks() {
-  constexpr auto tasks_max = static_cast<std::int64_t>(world_options{}.processes_max);
+  const auto tasks_max = static_cast<std::int64_t>(world_options{}.processes_max);
   const auto& size = options.size;
   auto members = std::int64_t{size.workers} + size.servers;
   auto least = std::min(size.workers, size.servers);

@@ -146,10 +146,22 @@ void simulated_world::implementation::note(const std::string& line) {
 std::size_t simulated_world::implementation::draw() {
   const auto count = plan.choices();
   if (count == 1) return 0;
-  if (++choices > options.drawn_choices) return 0;
+  ++choices;
+  if (options.choice == step_choice::in_order) return next_in_order();
+  if (choices > options.drawn_choices) return 0;
   const auto drawn = options.choice == step_choice::evenly ? random.order.below(count) : ranks.highest(plan, choices);
   if (choices == options.drawn_choices) remember(drawn);
   return drawn;
+}
+
+std::size_t simulated_world::implementation::next_in_order() {
+  alternatives.push_back(plan.choices());
+  const auto deviation = options.deviations.find(choices);
+  if (deviation == options.deviations.end()) return plan.oldest(0);
+  const auto chosen = plan.oldest(std::min(deviation->second, plan.choices() - 1));
+  const auto first = describe(plan.look(plan.oldest(0)));
+  last_drawn = fmt::format("at {} {}, not {}", to_text(elapsed()), describe(plan.look(chosen)), first);
+  return chosen;
 }
 
 void simulated_world::implementation::remember(std::size_t drawn) {

@@ -99,12 +99,14 @@ struct simulated_world::implementation {
   std::vector<space_time::event> events;
   std::uint64_t steps = 0;
   std::uint64_t choices = 0;
+  std::vector<std::size_t> alternatives;
   std::string last_drawn;
   std::size_t steps_of_instant = 0;
   std::size_t processes = 0;
 
  private:
   std::size_t draw();
+  std::size_t next_in_order();
   void remember(std::size_t drawn);
   bool take(const agenda::possibility& chosen);
   void check() const;

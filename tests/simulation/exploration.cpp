@@ -9,9 +9,12 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <set>
 
 #include <unistd.h>
 
@@ -42,8 +45,8 @@ class environment {
   static void set(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); }
 
  private:
-  static constexpr std::array names{"TROUPE_SEED", "TROUPE_SEEDS", "TROUPE_PLAN", "TROUPE_DRAWN_CHOICES",
-                                    "TROUPE_FAILING_SEEDS"};
+  static constexpr std::array names{"TROUPE_SEED",          "TROUPE_SEEDS",      "TROUPE_PLAN",
+                                    "TROUPE_DRAWN_CHOICES", "TROUPE_DEVIATIONS", "TROUPE_FAILING_SEEDS"};
   std::vector<std::optional<std::string>> old_;
 };
 
@@ -157,6 +160,99 @@ BOOST_FIXTURE_TEST_CASE(a_kill_at_each_message_finds_it_without_any_luck, enviro
     BOOST_TEST(good.runs > 40u);
     BOOST_TEST(good.runs < 100u);
   }
+}
+
+BOOST_FIXTURE_TEST_CASE(few_deviations_from_the_order_find_it_and_the_fewest_are_told, environment) {
+  // Two hosts add one by a read and a write, one of them with a pause in between: together they may read the same.
+  const scenario together = [](simulated_world& world) {
+    auto& value = world.keep<int>(0);
+    auto& ended = world.keep<int>(0);
+    for (const std::string name : {"first", "second"})
+      world.host(name, [&](simulated_host& here) {
+        const auto counter =
+            here.spawn(replicated_counter::counter, std::optional<replicated_counter::counter_actor>{}, false);
+        const auto yield = [&] {
+          ask(
+              here.system(), counter, 1s, "yielding", [](std::int64_t) {}, caf::get_atom_v);
+        };
+        yield();
+        const auto seen = value;
+        if (here.name() == "second") yield();
+        value = seen + 1;
+        if (++ended == 2) here.world().require(value == 2, "an addition is lost");
+      });
+    world.advance(1s);
+  };
+  const auto found = explore_deviations(together, 3).found;
+  BOOST_TEST_REQUIRE(found.has_value());
+  BOOST_TEST_MESSAGE(found->report());
+  BOOST_TEST_REQUIRE(found->deviations.has_value());
+  BOOST_TEST(found->deviations->size() <= 3u);
+  BOOST_TEST(contains(found->reproduction(), "TROUPE_DEVIATIONS="));
+  std::string text;
+  for (const auto& [choice, passed_over] : *found->deviations)
+    text += (text.empty() ? "" : ",") + std::to_string(choice) + ":" + std::to_string(passed_over);
+  set("TROUPE_SEED", "1");
+  set("TROUPE_DEVIATIONS", text);
+  const auto again = explore(together).found;
+  BOOST_TEST_REQUIRE(again.has_value());
+  BOOST_TEST(again->trace == found->trace, boost::test_tools::per_element());
+  set("TROUPE_DEVIATIONS", "3-4");
+  BOOST_CHECK_EXCEPTION(explore(together), invalid_argument_error, says("\"3-4\" must be the number of a choice"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_small_world_is_searched_exhaustively, environment) {
+  // Two hosts whose main functions do one thing each: there are two orders of that, and a few more of how they begin.
+  std::set<std::string> orders;
+  const scenario two = [&](simulated_world& world) {
+    std::string order;
+    for (const std::string name : {"a", "b"}) world.host(name, [&order, name](simulated_host&) { order += name; });
+    world.advance(1s);
+    orders.insert(order);
+  };
+  const auto result = explore_deviations(two, std::numeric_limits<std::size_t>::max());
+  BOOST_TEST(result.is_complete);
+  BOOST_TEST(orders == (std::set<std::string>{"ab", "ba"}), boost::test_tools::per_element());
+  BOOST_TEST(!explore_deviations(two, 100, {.runs = 2}).is_complete);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_no_world_controls_is_found_by_two_runs, environment) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) BOOST_TEST(!find_difference(wrong, {.seed = seed}).has_value());
+  auto calls = 0;
+  const scenario forgets_nothing = [&](simulated_world& world) {
+    world.host("host", [&](simulated_host& here) {
+      sleep_for(1ms);
+      here.world().note("this is call " + std::to_string(++calls));
+    });
+    world.advance(1s);
+  };
+  const auto difference = find_difference(forgets_nothing);
+  BOOST_TEST_REQUIRE(difference.has_value());
+  BOOST_TEST(contains(*difference, "two runs of seed 1 differ after "), *difference);
+  BOOST_TEST(contains(*difference, "first:     0.001000000 s  this is call 1\n"), *difference);
+  BOOST_TEST(contains(*difference, "second:    0.001000000 s  this is call 2\n"), *difference);
+}
+
+BOOST_FIXTURE_TEST_CASE(several_processes_share_a_search_and_one_that_crashes_is_a_finding, environment) {
+  auto options = counting(1000);
+  options.processes = 3;
+  const auto found = explore(wrong, options).found;
+  BOOST_TEST_REQUIRE(found.has_value());
+  BOOST_TEST(contains(found->what, "an acknowledged addition is lost"));
+  BOOST_TEST(found->plan.faults.size() == 1u);
+  auto mended = counting(30);
+  mended.processes = 0;
+  const auto good = explore(right, mended);
+  BOOST_TEST(good.runs == 30u);
+  BOOST_TEST(!good.found.has_value());
+  const auto crash = explore(
+      [](simulated_world& world) {
+        if (world.options().seed == 7) std::raise(SIGKILL);
+      },
+      {.runs = 20, .processes = 2});
+  BOOST_TEST_REQUIRE(crash.found.has_value());
+  BOOST_TEST(crash.found->seed == 7u);
+  BOOST_TEST(contains(crash.found->report(), "the run ended its process: signal 9"));
 }
 
 BOOST_FIXTURE_TEST_CASE(ranks_let_one_side_be_far_ahead_of_all_others, environment) {

@@ -126,6 +126,16 @@ BOOST_AUTO_TEST_CASE(a_worker_may_die_at_each_message_that_it_sends) {  // C-1, 
   BOOST_TEST(!result.found.has_value(), (result.found ? result.found->report() : std::string{}));
 }
 
+BOOST_AUTO_TEST_CASE(a_seed_gives_the_same_run_of_a_whole_program_again) {  // S-1
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const auto difference = find_difference(
+        [](simulated_world& world) { simulate(world, options_of()); },
+        {.seed = seed,
+         .faults = fault_rates{.hosts = {"worker-0", "worker-1"}, .faults_per_second = 20, .until = 200ms}});
+    BOOST_TEST(!difference.has_value(), difference.value_or(""));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(two_clusters_do_not_fit_into_one_world) {
   simulated_world world{{.seed = 1}};
   {
