@@ -24,7 +24,7 @@
 //
 // Every message between hosts passes codec and network. An actor's handle that reached another host by other means (a
 // variable that both functions know) would bypass them: a message sent with it ends the run with an error that names
-// the sender and the actor.
+// the sender and the actor, as soon as one finds the actor with nothing else to do.
 //
 // S-1 The same seed and the same calls give the same steps at the same times: `trace` can be compared line by line.
 // S-2 Order, latencies, identities, failures and `random` draw from streams of their own: one more draw of one kind

@@ -160,11 +160,21 @@ void simulated_process::finish() {
   const simulated_turn own{in_.turns, this};
   const auto was_dying = std::exchange(dying_, true);
   for (auto* const job : in_.plan.take_jobs(*this)) held_.push_back(job);
+  // Those that nobody ends and that send to themselves would go on for ever.
+  constexpr auto jobs_max = 100'000;
+  auto left = jobs_max;
   for (auto any = true; any;) {
     any = multiplexer().try_run_once();
+    if (left <= 0) {
+      for (const auto* const job : held_)
+        if (const auto* const actor = dynamic_cast<const caf::scheduled_actor*>(job))
+          caf::anon_send_exit(actor->address(), caf::exit_reason::kill);
+      left = jobs_max;
+    }
     for (auto* const job : std::exchange(held_, {})) {
       run_job(job);
       any = true;
+      --left;
     }
   }
   dying_ = was_dying;

@@ -100,7 +100,7 @@ class simulated_process {
   void run_job(caf::resumable* job);
   void look_at_clock();
   void look_at_brokers();
-  /// Runs everything that is left, past the agenda; when the process dies.
+  /// Runs everything that is left, past the agenda; when the process dies. Actors that go on all the same are killed.
   void finish();
 
  private:

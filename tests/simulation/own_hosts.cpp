@@ -310,6 +310,28 @@ BOOST_AUTO_TEST_CASE(a_process_that_kills_itself_says_nothing_more) {
   BOOST_TEST(counted == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(actors_that_go_on_for_ever_end_with_their_process) {
+  auto rounds = 0;
+  simulated_world world{{.seed = 15}};
+  world.host("mill", [&](simulated_host& here) {
+    // Nobody but its process ends it.
+    here.system().spawn([&](caf::event_based_actor* self) -> caf::behavior {
+      self->delayed_send(self, 1ms, 1);
+      return {[self, &rounds](int) {
+        ++rounds;
+        self->send(self, 1);
+      }};
+    });
+  });
+  world.advance(500us);
+  BOOST_TEST(rounds == 0);
+  world.kill("mill");
+  BOOST_TEST(!world.running("mill"));
+  const auto at_the_end = rounds;
+  world.advance(1s);
+  BOOST_TEST(rounds == at_the_end);
+}
+
 BOOST_AUTO_TEST_CASE(an_invariant_is_looked_at_after_each_step) {
   auto depth = 0;
   simulated_world world{{.seed = 9}};
