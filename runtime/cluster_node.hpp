@@ -45,7 +45,8 @@ struct node_options {
 member_identity make_identity(const task_id& task);
 
 /// Asks the actors to end and waits for them, at most `limit`. Hand in the last handles: detached actors must be
-/// destroyed before their system can end. Blocks the thread, even inside a fiber. False if some are left.
+/// destroyed before their system can end. Blocks the thread, even inside a fiber; in a simulation, which would then
+/// stand still, it does not wait. False if some are left.
 bool stop_actors(std::vector<caf::actor> actors, duration limit);
 
 class cluster_node {

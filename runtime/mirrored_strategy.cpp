@@ -35,8 +35,9 @@ std::shared_ptr<strategy_state> make_state(std::string name, caf::actor_system* 
       system,
       replica_group::options{.devices = devices,
                              .step_limit = options.step_limit,
-                             .make_communicators = [plan = settings.plan, join_limit = options.communication.timeout] {
-                               return make_communicators(plan, nullptr, join_limit);
+                             .make_communicators = [plan = settings.plan, join_limit = options.communication.timeout](
+                                                       const local_connection& connect) {
+                               return make_communicators(plan, nullptr, join_limit, connect);
                              }});
   return std::make_shared<strategy_state>(std::move(settings));
 }

@@ -58,9 +58,10 @@ std::shared_ptr<strategy_state> make_state(process_group& group, const std::vect
   settings.should_save_summary = group.rank() == 0;
   settings.processes = group.communicator_of_processes();
   if (settings.processes) check_equal_replicas(*settings.processes, replicas, options.step_limit);
-  auto connect = [plan = settings.plan, processes = settings.processes, limit = options.communication.timeout] {
+  auto connect = [plan = settings.plan, processes = settings.processes,
+                  limit = options.communication.timeout](const local_connection& local) {
     check_together(processes.get());
-    return make_communicators(plan, processes, limit);
+    return make_communicators(plan, processes, limit, local);
   };
   settings.replicas = std::make_unique<replica_group>(&group.system(),
                                                       replica_group::options{.devices = devices,

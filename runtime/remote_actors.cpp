@@ -1,5 +1,6 @@
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
+#include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/remote_actors.hpp>
 
 #include <caf/io/middleman.hpp>
@@ -13,12 +14,8 @@ namespace troupe::detail {
 
 std::uint16_t publish(caf::actor_system& system, const caf::strong_actor_ptr& whom, std::set<std::string> interface,
                       std::uint16_t port, duration limit) {
-  std::uint16_t opened = 0;
-  ask(
-      system, system.middleman().actor_handle(), limit, fmt::format("publishing an actor at port {}", port),
-      [&](std::uint16_t at) { opened = at; }, caf::publish_atom_v, port, whom, std::move(interface), std::string{},
-      true);
-  return opened;
+  return open_port(system, whom, std::move(interface), {{}, port}, limit,
+                   fmt::format("publishing an actor at port {}", port));
 }
 
 namespace {

@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/actors/rpc/internal/rpc_executor.hpp>
 #include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
@@ -39,9 +40,10 @@ struct server::implementation {
 
   void spawn_executors() {
     for (auto i = 0; i < options.threads; ++i)
-      executors.push_back(system->spawn<caf::detached>(
-          executor, executor_options{
-                        .methods = methods, .admitted = admitted, .bounds = options.bounds, .fibers = options.fibers}));
+      executors.push_back(spawn_with_thread(
+          *system, executor,
+          executor_options{
+              .methods = methods, .admitted = admitted, .bounds = options.bounds, .fibers = options.fibers}));
   }
 
   /// Answers whatever is open, as far as executors have time for it.
@@ -67,7 +69,7 @@ struct server::implementation {
 
   /// Never nothing, so that what is ready at once is heard.
   static duration left_until(time_point until) {
-    return std::max<duration>(until - std::chrono::steady_clock::now(), std::chrono::milliseconds{20});
+    return std::max<duration>(until - current_time(), std::chrono::milliseconds{20});
   }
 };
 
@@ -135,7 +137,7 @@ void server::start() {
                                    .tensors_where_dialled = self.bulk && listens_everywhere(*self.bulk)};
     self.listening = self.which == layer::caf ? listen_caf(options) : listen_grpc(options);
   } catch (...) {
-    self.stop_executors(later(std::chrono::steady_clock::now(), self.options.stop_limit));
+    self.stop_executors(later(current_time(), self.options.stop_limit));
     throw;
   }
   self.address.port = self.listening->port();
@@ -148,7 +150,7 @@ void server::stop() {
   const system_scope scope;
   self.at = stage::stopped;
   // Half of the time for answers, the rest for the methods' ends.
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = current_time();
   self.retire_executors(later(now, self.options.stop_limit / 2));
   self.listening.reset();
   self.stop_executors(later(now, self.options.stop_limit));

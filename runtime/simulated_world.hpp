@@ -30,9 +30,9 @@
 // S-2 Order, latencies, identities, failures and `random` draw from streams of their own: one more draw of one kind
 // leaves the draws of the others as they were.
 //
-// All calls belong to one thread, outside of hosts' functions and actors, except where it says otherwise. Handles that
-// come from a world must not outlive it: what the functions of hosts share with the test is declared before it, or kept
-// by it (`keep`).
+// All calls belong to one thread. Those that let time pass belong outside of hosts' functions and actors; processes
+// that are killed or restarted there end and start when the step is over. Handles that come from a world must not
+// outlive it: what the functions of hosts share with the test is declared before it, or kept by it (`keep`).
 //
 // Programs that use it link `troupe::simulation`, a library of its own, since only tests do.
 #pragma once
@@ -156,7 +156,8 @@ class simulated_world {
   duration now() const;
   /// One message, one timeout or one arrival; time passes when nothing is due. False when nothing will ever happen.
   /// @throws violation when an invariant does not hold after it; failed_precondition_error after a message past the
-  /// network; internal_error for a livelock. The same for all that go on.
+  /// network, after the start of a thread (a detached or blocking actor), and in a host's function; internal_error for
+  /// a livelock. The same for all that go on.
   bool step();
   std::uint64_t steps() const;
   /// How many of them were chosen among several.

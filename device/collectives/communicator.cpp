@@ -78,7 +78,7 @@ void communicator::check_device(collective_kind kind, const tensor& x) const {
 }
 
 void communicator::perform(const collective& call, const std::byte* input, std::byte* output, nanoseconds limit) {
-  execute(call, input, output, deadline_after(limit, to_string(call.kind)));
+  execute(call, input, output, deadline_after(limit, to_string(call.kind), now()));
 }
 
 }  // namespace troupe

@@ -40,6 +40,9 @@ class communicator {
   /// Where the tensors must be, such as "CPU:0".
   const std::string& device() const noexcept { return device_; }
 
+  /// By which limits are measured. Virtual in a simulation.
+  virtual clock::time_point now() const { return clock::now(); }
+
   // Every limit is positive, and tensors are on this communicator's device, else invalid_argument_error. A limit beyond
   // the clock's end, such as nanoseconds::max(), is none.
 

@@ -3,7 +3,6 @@
 #include <troupe/device/collectives/internal/alone_communicator.hpp>
 #include <troupe/device/collectives/internal/through_host_communicator.hpp>
 #include <troupe/device/collectives/nccl_communicator.hpp>
-#include <troupe/device/collectives/thread_communicator.hpp>
 
 #include <fmt/format.h>
 
@@ -32,17 +31,18 @@ communicator_list join_nccl(communicator_list controls, const communication_plan
 }
 
 /// Of host memory, one for each of the plan's devices.
-communicator_list connect_threads(const communication_plan& plan, std::shared_ptr<communicator> processes) {
+communicator_list connect_on_host(const communication_plan& plan, std::shared_ptr<communicator> processes,
+                                  const local_connection& make_local) {
   const auto replicas = static_cast<int>(plan.devices.size());
-  if (!processes) return make_thread_communicators(replicas);
-  return make_hierarchical_communicators(std::move(processes),
-                                         std::vector<int>(static_cast<std::size_t>(plan.processes), replicas));
+  if (!processes) return make_local(replicas);
+  return make_hierarchical_communicators(
+      std::move(processes), std::vector<int>(static_cast<std::size_t>(plan.processes), replicas), make_local);
 }
 
 }  // namespace
 
 communicator_list make_communicators(const communication_plan& plan, std::shared_ptr<communicator> processes,
-                                     std::chrono::nanoseconds join_limit) {
+                                     std::chrono::nanoseconds join_limit, const local_connection& make_local) {
   const auto connected = processes ? processes->size() : 1;
   if (connected != plan.processes)
     throw invalid_argument_error{
@@ -52,7 +52,7 @@ communicator_list make_communicators(const communication_plan& plan, std::shared
     group.push_back(make_alone_communicator(plan.devices.front().name));
     return group;
   }
-  group = connect_threads(plan, std::move(processes));
+  group = connect_on_host(plan, std::move(processes), make_local);
   if (plan.among_replicas == replica_transport::nccl)
     return join_nccl(std::move(group), plan, join_limit.count() > 0 ? join_limit : usual_join_limit);
   for (auto rank = std::size_t{0}; rank < plan.devices.size(); ++rank)

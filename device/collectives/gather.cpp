@@ -64,7 +64,7 @@ std::vector<tensor> gather_parts(communicator& ranks, const tensor& x, std::span
 }  // namespace
 
 tensor gather_uneven(communicator& ranks, const tensor& x, int axis, nanoseconds limit) {
-  const auto start = communicator::clock::now();
+  const auto start = ranks.now();
   const auto joined_axis = x.get_shape().normalise_axis(axis);
   const auto all = exchange_outlines(ranks, {x.get_dtype(), x.get_shape(), joined_axis}, limit);
   check_fit_on_axis(all);
@@ -72,12 +72,12 @@ tensor gather_uneven(communicator& ranks, const tensor& x, int axis, nanoseconds
     std::vector<std::int64_t> rows;
     rows.reserve(all.size());
     for (const auto& each : all) rows.push_back(each.extents[0]);
-    return gather_rows_of_ranks(ranks, x, rows, time_left(start, limit));
+    return gather_rows_of_ranks(ranks, x, rows, time_left(ranks, start, limit));
   }
   std::vector<shape> shapes;
   shapes.reserve(all.size());
   for (const auto& each : all) shapes.push_back(each.extents);
-  return concatenate(gather_parts(ranks, x, shapes, time_left(start, limit)), joined_axis);
+  return concatenate(gather_parts(ranks, x, shapes, time_left(ranks, start, limit)), joined_axis);
 }
 
 tensor gather_rows_of_ranks(communicator& ranks, const tensor& x, std::span<const std::int64_t> rows,
@@ -104,8 +104,8 @@ std::vector<outline> exchange_outlines(communicator& ranks, const outline& mine,
   return outlines;
 }
 
-nanoseconds time_left(communicator::clock::time_point start, nanoseconds limit) {
-  return std::max<nanoseconds>(limit - (communicator::clock::now() - start), nanoseconds{1});
+nanoseconds time_left(const communicator& ranks, communicator::clock::time_point start, nanoseconds limit) {
+  return std::max<nanoseconds>(limit - (ranks.now() - start), nanoseconds{1});
 }
 
 }  // namespace troupe

@@ -35,6 +35,7 @@ struct outline {
 std::vector<outline> exchange_outlines(communicator& ranks, const outline& mine, std::chrono::nanoseconds limit);
 
 /// What is left of a limit that several collectives share: at least 1 ns, so that the next one says who is missing.
-std::chrono::nanoseconds time_left(communicator::clock::time_point start, std::chrono::nanoseconds limit);
+std::chrono::nanoseconds time_left(const communicator& ranks, communicator::clock::time_point start,
+                                   std::chrono::nanoseconds limit);
 
 }  // namespace troupe

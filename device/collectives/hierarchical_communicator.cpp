@@ -5,7 +5,6 @@
 // equal parts mean equal calls, except for which rank of a process is the root of a broadcast; there the leaders
 // compare, too.
 #include <troupe/device/collectives/hierarchical_communicator.hpp>
-#include <troupe/device/collectives/thread_communicator.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 
 #include <fmt/format.h>
@@ -78,6 +77,8 @@ class hierarchical_communicator final : public communicator {
                                                          rank())});
   }
 
+  clock::time_point now() const override { return local_->now(); }
+
   // The other processes first: the ranks of this one may leave as soon as they hear of it, which would be heard, too.
   void abort(status why) noexcept override {
     level_->processes().abort(why);
@@ -101,7 +102,7 @@ class hierarchical_communicator final : public communicator {
   void meet(const collective& call);
 
   bool is_leader() const { return local_->rank() == leader; }
-  nanoseconds time_left() const { return std::max<nanoseconds>(deadline_ - clock::now(), nanoseconds{1}); }
+  nanoseconds time_left() const { return std::max<nanoseconds>(deadline_ - now(), nanoseconds{1}); }
 
   /// Parts that all ranks of this process take part in.
   template <class Function>
@@ -302,7 +303,8 @@ void hierarchical_communicator::meet(const collective& call) {
 }  // namespace
 
 std::vector<std::unique_ptr<communicator>> make_hierarchical_communicators(std::shared_ptr<communicator> processes,
-                                                                           const std::vector<int>& ranks_per_process) {
+                                                                           const std::vector<int>& ranks_per_process,
+                                                                           const local_connection& make_local) {
   if (std::ranges::any_of(ranks_per_process, [](int each) { return each < 1; }) ||
       static_cast<int>(ranks_per_process.size()) != processes->size()) {
     throw invalid_argument_error{
@@ -313,7 +315,7 @@ std::vector<std::unique_ptr<communicator>> make_hierarchical_communicators(std::
   const auto here = static_cast<std::size_t>(processes->rank());
   const auto level = std::make_shared<process_level>(std::move(processes), ranks_per_process);
   std::vector<std::unique_ptr<communicator>> ends;
-  for (auto& local : make_thread_communicators(ranks_per_process[here])) {
+  for (auto& local : make_local(ranks_per_process[here])) {
     ends.push_back(std::make_unique<hierarchical_communicator>(std::move(local), level));
   }
   return ends;

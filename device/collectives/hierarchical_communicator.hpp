@@ -4,7 +4,7 @@
 // the collectives between processes. So each byte crosses the slow connection once for a process, not for each rank.
 #pragma once
 
-#include <troupe/device/collectives/communicator.hpp>
+#include <troupe/device/collectives/thread_communicator.hpp>
 
 #include <memory>
 #include <vector>
@@ -20,8 +20,11 @@ namespace troupe {
 /// one rank ends all: the status of a failure between processes reaches all ranks here as the cause of an error of the
 /// same code, and a rank's failure or abort reaches all processes.
 ///
+/// `make_local` connects the ranks of this process.
+///
 /// Throws invalid_argument_error if a number of ranks is below 1, or their number is not that of the processes.
-std::vector<std::unique_ptr<communicator>> make_hierarchical_communicators(std::shared_ptr<communicator> processes,
-                                                                           const std::vector<int>& ranks_per_process);
+std::vector<std::unique_ptr<communicator>> make_hierarchical_communicators(
+    std::shared_ptr<communicator> processes, const std::vector<int>& ranks_per_process,
+    const local_connection& make_local = make_thread_communicators);
 
 }  // namespace troupe

@@ -56,8 +56,8 @@ indexed_slices gather_slices(communicator& ranks, const indexed_slices& x, std::
   std::vector<std::int64_t> rows;
   rows.reserve(all.size());
   for (const auto& each : all) rows.push_back(each.number);
-  return {gather_rows_of_ranks(ranks, x.values, rows, time_left(start, limit)),
-          gather_rows_of_ranks(ranks, x.indices, rows, time_left(start, limit)), x.dense_shape};
+  return {gather_rows_of_ranks(ranks, x.values, rows, time_left(ranks, start, limit)),
+          gather_rows_of_ranks(ranks, x.indices, rows, time_left(ranks, start, limit)), x.dense_shape};
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ indexed_slices reduce(std::span<const indexed_slices> parts, reduce_op op) {
 }
 
 indexed_slices all_reduce(communicator& ranks, const indexed_slices& x, reduce_op op, nanoseconds limit) {
-  const auto start = communicator::clock::now();
+  const auto start = ranks.now();
   x.check();
   check_operation(op, x.values.get_dtype());
   const auto all = exchange_outlines(ranks, {x.values.get_dtype(), x.dense_shape, x.indices.element_count()}, limit);
@@ -126,7 +126,7 @@ indexed_slices concatenate_rows(std::span<const indexed_slices> parts) {
 }
 
 indexed_slices all_gather(communicator& ranks, const indexed_slices& x, nanoseconds limit) {
-  const auto start = communicator::clock::now();
+  const auto start = ranks.now();
   x.check();
   const auto all = exchange_outlines(ranks, {x.values.get_dtype(), x.dense_shape, x.indices.element_count()}, limit);
   auto rows = std::int64_t{0};

@@ -7,6 +7,7 @@
 
 #include <troupe/device/collectives/communicator.hpp>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -20,5 +21,8 @@ namespace troupe {
 /// ends those with unavailable_error that names the rank.
 /// Throws invalid_argument_error for a size below 1.
 std::vector<std::unique_ptr<communicator>> make_thread_communicators(int size);
+
+/// Connects so many ranks of one process: make_thread_communicators, or what a simulation has in its place.
+using local_connection = std::function<std::vector<std::unique_ptr<communicator>>(int size)>;
 
 }  // namespace troupe

@@ -29,4 +29,14 @@ class connector {
   virtual void close(caf::io::connection_handle which) = 0;
 };
 
+/// The configuration of a system that connects in another way than over the machine's sockets derives from this.
+class own_connections {
+ public:
+  virtual ~own_connections() = default;
+  virtual std::shared_ptr<connector> make_connector() const = 0;
+
+ protected:
+  own_connections() = default;
+};
+
 }  // namespace troupe

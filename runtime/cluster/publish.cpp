@@ -1,4 +1,4 @@
-#include <troupe/device/base/error.hpp>
+#include <troupe/actors/fibers/ask.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
 
@@ -74,9 +74,22 @@ std::string why_not_listening(const task_address& address) {
 
 }  // namespace
 
-void throw_not_listening(const std::string& who, const task_address& address, const std::string& failure) {
+void throw_not_listening(const caf::actor_system& system, const std::string& who, const task_address& address,
+                         const std::string& failure) {
+  // A simulated host has its ports for itself.
+  if (!has_threads(system))
+    throw unavailable_error{fmt::format("{} can't listen on {}: {}", who, to_string(address), failure)};
   throw unavailable_error{
       fmt::format("{} can't listen on {}: {} ({})", who, to_string(address), why_not_listening(address), failure)};
+}
+
+std::uint16_t open_port(caf::actor_system& system, const caf::strong_actor_ptr& whom, std::set<std::string> interface,
+                        const task_address& where, duration limit, const std::string& what) {
+  std::uint16_t opened = 0;
+  ask(
+      system, system.middleman().actor_handle(), limit, what, [&](std::uint16_t at) { opened = at; },
+      caf::publish_atom_v, where.port, whom, std::move(interface), where.host, true);
+  return opened;
 }
 
 }  // namespace troupe

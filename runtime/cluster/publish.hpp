@@ -4,12 +4,19 @@
 // system's reason and its cure.
 #pragma once
 
+#include <troupe/actors/fibers/own_thread.hpp>
+#include <troupe/actors/fibers/time.hpp>
+#include <troupe/device/base/error.hpp>
 #include <troupe/runtime/cluster/cluster_spec.hpp>
 
+#include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/io/middleman.hpp>
+#include <caf/io/middleman_actor.hpp>
+#include <caf/send.hpp>
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 namespace troupe {
@@ -19,17 +26,35 @@ namespace troupe {
 std::string listen_address(const std::string& host);
 
 /// Never returns. @throws unavailable_error
-[[noreturn]] void throw_not_listening(const std::string& who, const task_address& address, const std::string& failure);
+[[noreturn]] void throw_not_listening(const caf::actor_system& system, const std::string& who,
+                                      const task_address& address, const std::string& failure);
+
+/// Opens a port to an actor; returns it. Within a fiber it parks. `host`: as listen_address; empty: all addresses.
+/// @throws unavailable_error, and as `ask`, to which `what` belongs.
+std::uint16_t open_port(caf::actor_system& system, const caf::strong_actor_ptr& whom, std::set<std::string> interface,
+                        const task_address& where, duration limit, const std::string& what);
 
 /// Lets other processes reach `actor` at this address, on its interface only if it is one; returns the port, a free one
 /// for port 0. `who` names it in errors. @throws unavailable_error
 template <class Actor>
 std::uint16_t publish(caf::actor_system& system, const Actor& actor, const task_address& address,
                       const std::string& who) {
-  const auto host = listen_address(address.host);
-  const auto published = system.middleman().publish(actor, address.port, host.c_str(), true);
-  if (!published) throw_not_listening(who, address, system.render(published.error()));
-  return *published;
+  constexpr duration limit = std::chrono::seconds{10};
+  try {
+    return open_port(system, caf::actor_cast<caf::strong_actor_ptr>(actor), system.message_types(actor),
+                     {listen_address(address.host), address.port}, limit, who + " listens");
+  } catch (const unavailable_error& failed) {
+    throw_not_listening(system, who, address, failed.message());
+  }
+}
+
+/// Closes the port. In a simulation, where nothing may wait in destructors, a little later.
+template <class Actor>
+void unpublish(caf::actor_system& system, const Actor& actor, std::uint16_t port) {
+  if (has_threads(system))
+    system.middleman().unpublish(actor, port);
+  else
+    caf::anon_send(system.middleman().actor_handle(), caf::unpublish_atom_v, actor.address(), port);
 }
 
 }  // namespace troupe

@@ -1,5 +1,7 @@
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -40,6 +42,11 @@ tcp_connector::~tcp_connector() {
 const std::shared_ptr<connector>& tcp_connector::of_process() {
   static const auto& one = *new std::shared_ptr<connector>{std::make_shared<tcp_connector>()};
   return one;
+}
+
+std::shared_ptr<connector> tcp_connector::of_system(const caf::actor_system& system) {
+  const auto* const own = dynamic_cast<const own_connections*>(&system.config());
+  return own != nullptr ? own->make_connector() : of_process();
 }
 
 void tcp_connector::connect(const task_address& where, duration limit, ended done) {

@@ -12,6 +12,8 @@
 #include <troupe/runtime/bulk/name_lookup.hpp>
 #include <troupe/runtime/cluster/connector.hpp>
 
+#include <caf/fwd.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -38,6 +40,9 @@ class tcp_connector final : public connector {
   /// The process's own, which is never destroyed: whoever hears of a connect may be the last to hold an actor, and
   /// ends it in the connector's thread then.
   static const std::shared_ptr<connector>& of_process();
+
+  /// How actors of this system connect: that, unless its configuration says otherwise (own_connections).
+  static std::shared_ptr<connector> of_system(const caf::actor_system& system);
 
   void connect(const task_address& where, duration limit, ended done) override;
   void close(caf::io::connection_handle which) override;

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/datasets/joining_thread.hpp>
 
@@ -20,6 +21,8 @@ joining_thread::joining_thread(std::function<void()> work) : implementation_(std
     throw resource_exhausted_error{fmt::format("a thread could not be started: {}", failed.what())};
   }
 }
+
+bool joining_thread::is_possible() { return threadless_system() == nullptr; }
 
 joining_thread::~joining_thread() = default;
 

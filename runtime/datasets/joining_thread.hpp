@@ -10,6 +10,8 @@ namespace troupe::detail {
 
 class joining_thread {
  public:
+  /// Not in a simulation.
+  static bool is_possible();
   /// Starts it. An exception that leaves `work` ends the process. @throws resource_exhausted_error when there can be no
   /// further thread.
   explicit joining_thread(std::function<void()> work);

@@ -2,7 +2,8 @@
 //
 // The order of elements, errors and the end is that of the iterator underneath: an error takes the place of its element
 // in the queue. The thread starts when the first element is asked for, never has more than `capacity` elements ready
-// or in the making, and ends after the element in hand when the prefetcher is destroyed, which waits for that.
+// or in the making, and ends after the element in hand when the prefetcher is destroyed, which waits for that. In a
+// simulation, where nothing has a thread, elements are made when they are asked for.
 #pragma once
 
 #include <troupe/actors/fibers/completion.hpp>
@@ -40,6 +41,7 @@ class prefetcher {
   /// As dataset_iterator::next_or_end; not to be called again after the end. Waits until the thread has an element: a
   /// fiber parks. @throws cancelled_error when it is cancelled
   std::optional<T> next() {
+    if (!joining_thread::is_possible()) return upstream_.next_or_end();
     if (!thread_) thread_.emplace([this] { produce(); });
     auto result = take();
     if (result.thrown) std::rethrow_exception(result.thrown);

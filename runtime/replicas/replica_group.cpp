@@ -1,5 +1,8 @@
+#include <troupe/actors/fibers/own_thread.hpp>
+#include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/cluster/system_scope.hpp>
 #include <troupe/runtime/cluster_node.hpp>
+#include <troupe/runtime/replicas/fiber_communicator.hpp>
 #include <troupe/runtime/replicas/replica_group.hpp>
 #include <troupe/runtime/system_config.hpp>
 
@@ -55,6 +58,7 @@ void open_steps::end_all() {
 replica_group::replica_group(caf::actor_system* system, options chosen)
     : options_(std::move(chosen)), system_(system), open_(std::make_shared<open_steps>()) {
   const system_scope scope;  // the group may end on another thread
+  if (system_ == nullptr) system_ = threadless_system();
   if (system_ == nullptr) {
     own_config_ = own_config();
     own_system_ = std::make_unique<caf::actor_system>(*own_config_);
@@ -66,11 +70,11 @@ replica_group::replica_group(caf::actor_system* system, options chosen)
 void replica_group::spawn(caf::actor_system& system) {
   merge_barrier_options terms;
   for (auto i = 0; i < size(); ++i) {
-    auto handle = system.spawn<caf::detached>(replica, replica_options{.index = i});
+    auto handle = spawn_with_thread(system, replica, replica_options{.index = i});
     actors_.push_back(caf::actor_cast<caf::actor>(handle));
     terms.replicas.push_back(std::move(handle));
   }
-  barrier_ = system.spawn<caf::detached>(merge_barrier, std::move(terms));
+  barrier_ = spawn_with_thread(system, merge_barrier, std::move(terms));
   actors_.push_back(caf::actor_cast<caf::actor>(barrier_));
   actors_.back()->attach_functor([open = open_] { open->end_all(); });
 }
@@ -83,7 +87,20 @@ replica_group::~replica_group() {
   stop_actors(std::move(actors_), stop_limit);
 }
 
-bool replica_group::runs_here() const { return served_here == this; }
+void replica_group::end(std::unique_ptr<replica_group> which) {
+  if (!has_threads(*which->system_)) return end_with_actors(std::move(which));
+  if (served_here == which.get() || fiber_host::current() != nullptr) reaper::instance().take(std::move(which));
+}
+
+// Nothing here may wait for another actor: the functions that still run on replicas use the group until they end.
+void replica_group::end_with_actors(std::shared_ptr<replica_group> which) {
+  which->end_collectives();
+  which->barrier_ = nullptr;
+  for (const auto& each : which->actors_) {
+    each->attach_functor([which] {});
+    caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
+  }
+}
 
 /// What the replicas of one step call. It owns things of the caller, handles on the strategy among them, so it ends
 /// with the last call, before the caller hears that all are done: not whenever the last replica forgets the step.
@@ -186,7 +203,8 @@ void replica_group::prepare_communicators() {
     broken = std::exchange(communicators_, nullptr);
   }
   broken = nullptr;
-  auto made = std::make_shared<communicators>(options_.make_communicators());
+  auto made = std::make_shared<communicators>(
+      options_.make_communicators(has_threads(*system_) ? make_thread_communicators : make_fiber_communicators));
   const std::scoped_lock lock{mutex_};
   communicators_ = std::move(made);
 }

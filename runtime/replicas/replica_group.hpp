@@ -8,7 +8,7 @@
 
 #include <troupe/actors/replicas/merge_barrier.hpp>
 #include <troupe/actors/replicas/replica.hpp>
-#include <troupe/device/collectives/communicator.hpp>
+#include <troupe/device/collectives/thread_communicator.hpp>
 
 #include <caf/actor_system.hpp>
 
@@ -49,11 +49,11 @@ class replica_group {
     /// The number of this process's first replica among all replicas in sync.
     int first_replica = 0;
     duration step_limit = std::chrono::hours{1};
-    /// Makes one communicator for each replica of this process.
-    std::function<communicators()> make_communicators;
+    /// Makes one communicator for each replica of this process, which are connected with each other by that.
+    std::function<communicators(const local_connection& connect)> make_communicators;
   };
 
-  /// With a null system it starts one of its own.
+  /// With a null system it starts one of its own; in a simulation it takes its process's.
   replica_group(caf::actor_system* system, options chosen);
   ~replica_group();
   replica_group(const replica_group&) = delete;
@@ -62,9 +62,9 @@ class replica_group {
   const std::vector<std::string>& devices() const { return options_.devices; }
   int first_replica() const { return options_.first_replica; }
 
-  /// Whether the calling thread is one of its replicas' or its barrier's. That one can't destroy the group: its end
-  /// waits for it.
-  bool runs_here() const;
+  /// Ends it wherever the caller is: its destructor waits, which neither its own threads nor any fiber may do, whose
+  /// actor would stand still.
+  static void end(std::unique_ptr<replica_group> which);
 
   /// Calls `body` once for each replica, in its fiber; returns the results by replica. Outside of replica fibers.
   /// @throws what the first replica that failed threw; deadline_exceeded_error, unavailable_error, cancelled_error.
@@ -78,6 +78,7 @@ class replica_group {
   class shared_body;
   class call_in_progress;
 
+  static void end_with_actors(std::shared_ptr<replica_group> which);
   void spawn(caf::actor_system& system);
   void prepare_communicators();
   void abort_communicators(const status& why);

@@ -3,7 +3,6 @@
 #include <troupe/device/collectives/packing.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
-#include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/distributed_variable.hpp>
 #include <troupe/runtime/replicas/colocation.hpp>
 #include <troupe/runtime/replicas/replica_group.hpp>
@@ -20,12 +19,9 @@ strategy_state::strategy_state(strategy_settings settings) : settings_(std::move
   if (!is_default()) log_info(fmt::format("{}: {}", settings_.name, settings_.plan.describe()));
 }
 
-// Who lets go last may be a replica that goes on after its run's deadline, which can't wait for its own end, or any
-// fiber, whose actor must not stand still.
+// Who lets go last may be a replica that goes on after its run's deadline.
 strategy_state::~strategy_state() {
-  if (!settings_.replicas) return;
-  if (settings_.replicas->runs_here() || fiber_host::current() != nullptr)
-    reaper::instance().take(std::move(settings_.replicas));
+  if (settings_.replicas) replica_group::end(std::move(settings_.replicas));
 }
 
 const std::shared_ptr<strategy_state>& strategy_state::default_strategy() {

@@ -1,3 +1,5 @@
+#include <troupe/actors/fibers/own_thread.hpp>
+#include <troupe/device/base/error.hpp>
 #include <troupe/runtime/rpc/grpc_library.hpp>
 
 #include <grpc/grpc.h>
@@ -5,6 +7,8 @@
 namespace troupe::rpc {
 
 void keep_grpc_started() {
+  if (threadless_system() != nullptr)
+    throw failed_precondition_error{"the RPC layer \"grpc\" can't be simulated: use the layer \"caf\" there"};
   [[maybe_unused]] static const auto started = [] {
     ::grpc_init();
     return true;

@@ -7,6 +7,7 @@
 namespace troupe::rpc {
 
 /// Before the first server or channel; any thread, any number of times.
+/// @throws failed_precondition_error in a simulation, whose network gRPC knows nothing of.
 void keep_grpc_started();
 
 }  // namespace troupe::rpc

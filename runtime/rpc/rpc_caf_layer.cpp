@@ -30,26 +30,31 @@ class local_doors {
     return all;
   }
 
-  void add(std::uint16_t port, const door_actor& door) {
+  void add(const caf::actor_system& system, std::uint16_t port, const door_actor& door) {
     const std::scoped_lock lock{mutex_};
-    doors_[port] = caf::actor_cast<caf::weak_actor_ptr>(door);
+    doors_[{host_of(system), port}] = caf::actor_cast<caf::weak_actor_ptr>(door);
   }
-  void remove(std::uint16_t port) {
+  void remove(const caf::actor_system& system, std::uint16_t port) {
     const std::scoped_lock lock{mutex_};
-    doors_.erase(port);
+    doors_.erase({host_of(system), port});
   }
-  door_actor find(const std::string& host, std::uint16_t port) const {
+  door_actor find(const caf::actor_system& system, const std::string& host, std::uint16_t port) const {
     if (!is_local_host(host)) return {};
     const std::scoped_lock lock{mutex_};
-    const auto found = doors_.find(port);
+    const auto found = doors_.find({host_of(system), port});
     if (found == doors_.end()) return {};
     const auto alive = found->second.lock();
     return alive ? caf::actor_cast<door_actor>(alive) : door_actor{};
   }
 
  private:
+  /// Simulated processes each have a host of their own; null: this machine.
+  static const caf::actor_system* host_of(const caf::actor_system& system) {
+    return has_threads(system) ? nullptr : &system;
+  }
+
   mutable std::mutex mutex_;
-  std::map<std::uint16_t, caf::weak_actor_ptr> doors_;
+  std::map<std::pair<const caf::actor_system*, std::uint16_t>, caf::weak_actor_ptr> doors_;
 };
 
 struct dialer_state {
@@ -58,10 +63,10 @@ struct dialer_state {
 };
 
 dialer_actor::behavior_type dialer(dialer_actor::stateful_pointer<dialer_state> self) {
-  auto& dials = self->state.dials.emplace(self, tcp_connector::of_process());
+  auto& dials = self->state.dials.emplace(self, tcp_connector::of_system(self->system()));
   return {
       [self, &dials](dial_atom, const std::string& host, std::uint16_t port) -> caf::result<door_actor> {
-        if (const auto door = local_doors::instance().find(host, port)) return door;
+        if (const auto door = local_doors::instance().find(self->system(), host, port)) return door;
         return answer_dial<door_actor>(self, dials, {host, port}, "RPC server of the layer \"caf\"");
       },
       [&dials](hang_up_atom, const caf::node_id& process) { dials.hang_up(process); },
@@ -86,12 +91,12 @@ class caf_listener : public listener {
       caf::anon_send_exit(door_, caf::exit_reason::user_shutdown);
       throw;
     }
-    local_doors::instance().add(port_, door_);
+    local_doors::instance().add(system_, port_, door_);
   }
 
   ~caf_listener() override {
-    local_doors::instance().remove(port_);
-    system_.middleman().unpublish(door_, port_);
+    local_doors::instance().remove(system_, port_);
+    unpublish(system_, door_, port_);
     stop_actors({caf::actor_cast<caf::actor>(std::exchange(door_, nullptr))}, std::chrono::seconds{1});
   }
 

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/rpc/rpc_system.hpp>
@@ -57,6 +58,8 @@ void check_networked(const caf::actor_system& system, const char* what) {
 }
 
 std::shared_ptr<caf::actor_system> shared_system(bool networked) {
+  // In a simulation it is the process's own.
+  if (auto* const here = threadless_system()) return {std::shared_ptr<void>{}, here};
   const system_scope scope;
   auto& all = shared();
   const std::scoped_lock lock{all.mutex};

@@ -1,5 +1,7 @@
+#include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
+#include <troupe/runtime/simulation/simulated_connector.hpp>
 #include <troupe/runtime/simulation/simulated_middleman.hpp>
 #include <troupe/runtime/simulation/simulated_process.hpp>
 
@@ -23,8 +25,8 @@ class simulated_process::worker final : public caf::execution_unit {
   simulated_process& process_;
 };
 
-struct simulated_process::config : caf::actor_system_config {
-  explicit config(simulated_process& of) {
+struct simulated_process::config : caf::actor_system_config, without_threads, own_connections {
+  explicit config(simulated_process& of) : process(of) {
     guard_basp();
     add_troupe_types(*this);
     module_factories.emplace_back([&of](caf::actor_system& system) -> caf::actor_system::module* {
@@ -38,6 +40,10 @@ struct simulated_process::config : caf::actor_system_config {
     set("middleman.attach-utility-actors", true);
     set("middleman.workers", std::size_t{0});
   }
+
+  std::shared_ptr<connector> make_connector() const override { return std::make_shared<simulated_connector>(process); }
+
+  simulated_process& process;
 };
 
 simulated_process::simulated_process(surroundings in, host_number host, std::string name, std::uint64_t incarnation)

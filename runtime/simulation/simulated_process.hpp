@@ -31,6 +31,8 @@ using host_number = std::size_t;
 /// Whose turn it is, and who broke the rule that only the network connects processes.
 struct simulated_turns {
   simulated_process* running = nullptr;
+  /// Who has taken the last step, if it still runs.
+  simulated_process* ran = nullptr;
   /// The first message that went past the network; empty: none has.
   std::string trespass;
   /// Whether such messages are allowed.
@@ -70,6 +72,7 @@ class simulated_process {
   simulated_network& network() { return in_.network; }
   simulated_multiplexer& multiplexer();
 
+  bool has_started_a_thread() const { return system_->detached_actors() != 0; }
   bool frozen() const { return frozen_; }
   /// A frozen process does nothing; what is sent to it waits.
   void set_frozen(bool frozen);

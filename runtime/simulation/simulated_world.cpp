@@ -59,7 +59,9 @@ std::vector<std::string> simulated_world::hosts() const {
   return result;
 }
 
-bool simulated_world::running(const std::string& name) const { return implementation_->find(name).process != nullptr; }
+bool simulated_world::running(const std::string& name) const {
+  return implementation_->runs(implementation_->find(name));
+}
 bool simulated_world::frozen(const std::string& name) const { return implementation_->running_process(name).frozen(); }
 std::uint64_t simulated_world::starts(const std::string& name) const { return implementation_->find(name).starts; }
 std::optional<status> simulated_world::end_of(const std::string& name) const { return implementation_->find(name).end; }
@@ -79,22 +81,28 @@ eventual<caf::ok_atom> simulated_world::start_program(const std::string& name, s
 // --- time -----------------------------------------------------------------------------------------------------------
 
 duration simulated_world::now() const { return implementation_->elapsed(); }
-bool simulated_world::step() { return implementation_->step(); }
+bool simulated_world::step() {
+  implementation_->check_outside("step");
+  return implementation_->step();
+}
 std::uint64_t simulated_world::steps() const { return implementation_->steps; }
 std::uint64_t simulated_world::choices() const { return implementation_->choices; }
 const std::vector<std::size_t>& simulated_world::alternatives() const { return implementation_->alternatives; }
 const std::string& simulated_world::last_drawn() const { return implementation_->last_drawn; }
 
 void simulated_world::run() {
+  implementation_->check_outside("run");
   while (implementation_->step_now()) {
   }
 }
 
 void simulated_world::advance(duration by) {
+  implementation_->check_outside("advance");
   implementation_->run_until([] { return false; }, by);
 }
 
 bool simulated_world::run_until(const std::function<bool()>& condition, duration limit) {
+  implementation_->check_outside("run_until");
   return implementation_->run_until(condition, limit);
 }
 
@@ -187,7 +195,7 @@ void simulated_world::heal_everything() {
     for (std::size_t b = 0; b < a; ++b)
       if (network.is_cut(a, b) || network.is_cut(b, a)) heal(all[b]->name, all[a]->name);
   for (const auto& each : all) {
-    if (!each->process) {
+    if (!implementation_->runs(*each)) {
       restart(each->name);
       continue;
     }

@@ -77,11 +77,15 @@ simulated_world::implementation::host& simulated_world::implementation::find(con
 
 simulated_process& simulated_world::implementation::running_process(const std::string& name) const {
   const auto& which = find(name);
-  if (which.process) return *which.process;
+  if (runs(which)) return *which.process;
   throw failed_precondition_error{fmt::format("{} does not run: it was killed or has ended; restart it first", name)};
 }
 
 void simulated_world::implementation::start(host& which) {
+  if (const auto dies = doomed.find(which.number); dies != doomed.end()) {
+    dies->second.starts_again = true;
+    return;
+  }
   if (++processes > options.processes_max)
     throw resource_exhausted_error{fmt::format(
         "a simulation can start {} processes, restarts included: make another simulation", options.processes_max)};
@@ -100,11 +104,12 @@ void simulated_world::implementation::start(host& which) {
 
 void simulated_world::implementation::stop(host& which, simulated_network::death how) {
   auto& dead = *which.process;
-  if (turns.running == &dead) {
-    // It goes on to the end of its turn, of which nobody hears.
+  if (turns.ran == &dead) turns.ran = nullptr;
+  if (turns.running != nullptr) {
+    // Whose turn it is goes on to the end of it, which nobody hears of if that is who dies.
     network.detach(dead, how);
     dead.stop_programs();
-    doomed.emplace_back(which.number, how);
+    doomed.emplace(which.number, doom{how});
     return;
   }
   // What its actors do while they end reaches nobody, and handles must not outlive their actor system.
@@ -115,6 +120,13 @@ void simulated_world::implementation::stop(host& which, simulated_network::death
   dead.cancel_programs();
   if (which.what.at_end) which.what.at_end(dead);
   which.process.reset();
+}
+
+void simulated_world::implementation::check_outside(const char* call) const {
+  if (turns.running == nullptr) return;
+  throw failed_precondition_error{
+      fmt::format("{}() was called in {}, whose step it would wait for: time passes there by sleep_for", call,
+                  turns.running->name())};
 }
 
 void simulated_world::implementation::end(host_number which, std::optional<status> why) {
@@ -173,6 +185,7 @@ void simulated_world::implementation::remember(std::size_t drawn) {
 bool simulated_world::implementation::take(const agenda::possibility& chosen) {
   if (options.traces_steps) note(describe(chosen));
   const simulated_turn own{turns, chosen.process};
+  turns.ran = chosen.process;
   if (chosen.due != nullptr) return agenda::act(*chosen.due);
   chosen.process->run_job(chosen.job);
   return true;
@@ -184,6 +197,11 @@ void simulated_world::implementation::check() const {
         turns.trespass +
         ": it has a handle that did not reach it over the network, but through memory that "
         "the hosts share. Let it find the actor (remote_actor, find), or be sent the handle"};
+  if (turns.ran != nullptr && turns.ran->has_started_a_thread())
+    throw failed_precondition_error{
+        turns.ran->name() +
+        " has started a thread: it has spawned a detached or blocking actor, which no seed controls. Spawn it with "
+        "spawn_with_thread (own_thread.hpp), which gives it none in a simulation, and let its code wait as a fiber"};
   if (!violated.empty()) throw violation{violated};
   for (const auto& each : invariants)
     if (!each.holds())
@@ -196,7 +214,10 @@ bool simulated_world::implementation::step_now() {
   const listening here{faults.get()};
   while (plan.choices() != 0) {
     const auto happened = take(plan.take(draw()));
-    for (const auto& [which, how] : std::exchange(doomed, {})) stop(*hosts[which], how);
+    for (const auto& [which, dies] : std::exchange(doomed, {})) {
+      stop(*hosts[which], dies.how);
+      if (dies.starts_again) start(*hosts[which]);
+    }
     if (!happened) continue;
     ++steps;
     if (++steps_of_instant > options.steps_per_instant_max)

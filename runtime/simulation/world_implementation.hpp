@@ -13,6 +13,7 @@
 #include <troupe/runtime/simulation/step_ranks.hpp>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,11 @@ struct simulated_world::implementation {
     agenda::alarm ending;
     std::optional<status> end;
   };
+  /// Of a process that was killed in a turn, which comes to its end before.
+  struct doom {
+    simulated_network::death how;
+    bool starts_again = false;
+  };
 
   explicit implementation(const world_options& chosen);
   ~implementation();
@@ -55,10 +61,13 @@ struct simulated_world::implementation {
   host& add_host(const std::string& name, role what);
   /// @throws invalid_argument_error
   host& find(const std::string& name) const;
+  bool runs(const host& which) const { return which.process && !doomed.contains(which.number); }
   /// @throws failed_precondition_error, too, when its process does not run.
   simulated_process& running_process(const std::string& name) const;
   void start(host& which);
   void stop(host& which, simulated_network::death how = simulated_network::death::of_process);
+  /// Of calls that let time pass. @throws failed_precondition_error in a process's turn.
+  void check_outside(const char* call) const;
   /// The host's process ends soon, by itself.
   void end(host_number which, std::optional<status> why);
   void end_now(host_number which);
@@ -92,8 +101,7 @@ struct simulated_world::implementation {
   std::vector<named_invariant> invariants;
   /// What a host found not to hold; empty: nothing.
   std::string violated;
-  /// Processes that were killed in their own turn.
-  std::vector<std::pair<host_number, simulated_network::death>> doomed;
+  std::map<host_number, doom> doomed;
   std::vector<std::string> trace;
   /// The same, if messages are recorded.
   std::vector<space_time::event> events;

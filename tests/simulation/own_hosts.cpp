@@ -471,4 +471,21 @@ BOOST_AUTO_TEST_CASE(a_question_of_a_test_to_another_tasks_actor_takes_the_netwo
   BOOST_TEST(to_string(late.problem().code()) == "deadline_exceeded", late.problem().render());
 }
 
+BOOST_AUTO_TEST_CASE(hosts_may_cause_failures_but_not_let_time_pass) {
+  simulated_world world{{.seed = 1}};
+  world.host("victim", [](simulated_host&) { sleep_for(1h); });
+  world.host("culprit", [&](simulated_host&) {
+    BOOST_CHECK_EXCEPTION(world.advance(1s), failed_precondition_error,
+                          [](const error& why) { return contains(why.message(), "advance() was called in culprit"); });
+    world.kill("victim");
+    sleep_for(1ms);
+    BOOST_TEST(!world.running("victim"));
+    world.restart("victim");
+    world.cut("culprit", "victim");
+  });
+  world.advance(1s);
+  BOOST_TEST(world.starts("victim") == 2u);
+  BOOST_TEST(!world.end_of("culprit").has_value());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -10,12 +10,13 @@
 
 namespace troupe {
 
-/// `limit` from now, the clock's end if that lies beyond it, as for nanoseconds::max(). `what` has the limit.
+/// `limit` after `now`, the clock's end if that lies beyond it, as for nanoseconds::max(). `what` has the limit.
 /// @throws invalid_argument_error unless it is positive.
-inline communicator::clock::time_point deadline_after(std::chrono::nanoseconds limit, std::string_view what) {
+inline communicator::clock::time_point deadline_after(
+    std::chrono::nanoseconds limit, std::string_view what,
+    communicator::clock::time_point now = communicator::clock::now()) {
   if (limit <= std::chrono::nanoseconds::zero())
     throw invalid_argument_error{fmt::format("{}: the limit is {} ns; expected a positive time", what, limit.count())};
-  const auto now = communicator::clock::now();
   constexpr auto end = communicator::clock::time_point::max();
   return limit < end - now ? now + limit : end;
 }

@@ -57,7 +57,8 @@ void meet(replica_group& group) {
 BOOST_AUTO_TEST_CASE(a_group_that_has_done_its_work_ends_without_breaking_what_others_may_still_use) {
   record seen;
   {
-    replica_group group{nullptr, {.devices = {"CPU:0"}, .make_communicators = [&] { return make_one(seen); }}};
+    replica_group group{
+        nullptr, {.devices = {"CPU:0"}, .make_communicators = [&](const local_connection&) { return make_one(seen); }}};
     meet(group);
   }
   BOOST_TEST(seen.aborts == 0);
@@ -67,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_group_that_has_done_its_work_ends_without_breaking_what_o
 BOOST_AUTO_TEST_CASE(broken_communicators_are_gone_before_new_ones_are_made) {
   record seen;
   auto made = 0;
-  replica_group group{nullptr, {.devices = {"CPU:0"}, .make_communicators = [&] {
+  replica_group group{nullptr, {.devices = {"CPU:0"}, .make_communicators = [&](const local_connection&) {
                                   BOOST_TEST(seen.alive == 0);
                                   seen.breaks = false;
                                   ++made;
@@ -84,7 +85,7 @@ BOOST_AUTO_TEST_CASE(broken_communicators_are_gone_before_new_ones_are_made) {
 BOOST_AUTO_TEST_CASE(a_group_can_be_connected_again_after_that_has_failed_once) {
   record seen;
   auto attempts = 0;
-  replica_group group{nullptr, {.devices = {"CPU:0"}, .make_communicators = [&] {
+  replica_group group{nullptr, {.devices = {"CPU:0"}, .make_communicators = [&](const local_connection&) {
                                   if (++attempts == 1) throw unavailable_error{"no way there"};
                                   return make_one(seen);
                                 }}};
