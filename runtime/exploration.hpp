@@ -14,10 +14,11 @@
 // one seed after the other. A failure is shrunk: first to the fewest faults with which it still fails, then to the
 // fewest choices that must be drawn; the last of them is the decision that turns a good run into a bad one.
 //
-// From the environment, for one run of a test program: TROUPE_SEED=n runs that seed alone, TROUPE_SEEDS=n so many,
-// TROUPE_PLAN=file with this plan instead of any other, TROUPE_DRAWN_CHOICES=n draws so many choices,
-// TROUPE_DEVIATIONS=12:1,40:2 takes steps in order but for these choices. The report of a
-// failure says with which of them it fails again. S-1 makes that exact.
+// From the environment, for one run of a test program (`troupe simulate` sets it): TROUPE_SEED=n runs that seed alone,
+// TROUPE_SEEDS=n so many, TROUPE_FIRST_SEED=n from this one on, TROUPE_PLAN=file with this plan instead of any other,
+// TROUPE_DRAWN_CHOICES=n draws so many choices, TROUPE_DEVIATIONS=12:1,40:2 takes steps in order but for these choices.
+// The report of a failure says with which of them it fails again. S-1 makes that exact. TROUPE_FOUND=folder keeps what
+// was found there: the report, the plan, the picture, and how to see it again.
 #pragma once
 
 #include <troupe/runtime/simulated_world.hpp>

@@ -181,6 +181,10 @@ struct fault_rates {
   double clock_jumps = 0;
 };
 
+/// The standard plan: faults of each kind, so many and so short that a program of that time goes through several, and
+/// then has time to come to itself.
+fault_rates standard_faults(std::vector<std::string> hosts, duration until = std::chrono::milliseconds{400});
+
 /// The faults that a seed gives, each with its end. @throws invalid_argument_error for rates that can't be.
 fault_plan draw_faults(const fault_rates& rates, std::uint64_t seed);
 

@@ -264,6 +264,9 @@ class simulation : public closure_scheduler<simulation> {
   std::unique_ptr<implementation> implementation_;
 };
 
+/// "worker-0", "ps-0", ...: the hosts of all tasks but the chief, for plans of failures.
+std::vector<std::string> member_hosts(const local_cluster& size);
+
 /// Runs what `run` takes (run.hpp), unchanged, on a simulated cluster in this world: the program in a fiber of the
 /// chief, where all that waits takes virtual time, `on_member` on every other task, after each restart, too. Returns
 /// what the program returns. `on_stop` is not called, since no signals come.

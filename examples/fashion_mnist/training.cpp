@@ -85,7 +85,8 @@ training_result train(cluster_coordinator& coordinator, const std::vector<tensor
     const auto outcome = open.front().fetch();
     open.pop_front();
     result.images += outcome.images;
-    if (on_step) on_step(++result.steps, steps, outcome.loss);
+    ++result.steps;
+    if (on_step) on_step(result.steps, steps, outcome.loss);
   }
   coordinator.join();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -1,6 +1,7 @@
 #include <troupe/runtime/exploration.hpp>
 #include <troupe/runtime/simulation/exploring_processes.hpp>
 #include <troupe/runtime/simulation/failing_seeds.hpp>
+#include <troupe/runtime/simulation/found_folder.hpp>
 #include <troupe/runtime/simulation/shrinking.hpp>
 
 #include <fmt/format.h>
@@ -62,6 +63,7 @@ wishes take_wishes(exploration_options& options) {
                 .deviations = {}};
   if (const auto* const text = std::getenv("TROUPE_DEVIATIONS")) result.deviations = deviations_of(text);
   if (const auto runs = number_from_environment("TROUPE_SEEDS")) options.runs = *runs;
+  if (const auto first = number_from_environment("TROUPE_FIRST_SEED")) options.first_seed = *first;
   if (result.seed) {
     options.first_seed = *result.seed;
     options.runs = 1;
@@ -133,6 +135,7 @@ class search {
     if (!given_.plan && !given_.drawn_choices && !given_.deviations)
       shrink(what_, world, options_.shrink_runs, *result.found);
     draw(world);
+    keep_found(*result.found);
     return true;
   }
 
@@ -170,7 +173,10 @@ exploration explore(const scenario& what, exploration_options options) {
     };
     const auto found = explore_in_processes(fails, options);
     all.result.runs = found.runs;
-    if (found.crash) all.result.found = crashed(found, plan_of(found.seed, options, all.given()));
+    if (found.crash) {
+      all.result.found = crashed(found, plan_of(found.seed, options, all.given()));
+      keep_found(*all.result.found);
+    }
     if (found.crash || !found.fails) return all.result;
     run(found.seed);
     return all.result;

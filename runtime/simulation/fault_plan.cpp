@@ -239,6 +239,17 @@ void check(const fault_rates& rates) {
 
 }  // namespace
 
+fault_rates standard_faults(std::vector<std::string> hosts, duration until) {
+  constexpr auto faults_per_run = 8;
+  using seconds = std::chrono::duration<double>;
+  return {.hosts = std::move(hosts),
+          .faults_per_second = faults_per_run / std::max(seconds{until}.count(), 1e-9),
+          .until = until,
+          .least = std::max<duration>(until / 100, duration{1}),
+          .most = std::max<duration>(until, duration{1}),
+          .clock_jumps = 0.5};
+}
+
 fault_plan draw_faults(const fault_rates& rates, std::uint64_t seed) {
   check(rates);
   fault_plan result;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace troupe {
 
@@ -11,14 +14,56 @@ namespace {
 /// "aborted" of "aborted: the invariant ...".
 std::string code_of(const failure& of) { return of.what.substr(0, of.what.find(':')); }
 
+/// Whether two failures say the same, but for times and other numbers.
+bool are_alike(std::string_view one, std::string_view other) {
+  const auto words = [](std::string_view text) {
+    std::string result;
+    std::copy_if(text.begin(), text.end(), std::back_inserter(result), [](char c) { return c < '0' || c > '9'; });
+    return result;
+  };
+  return words(one) == words(other);
+}
+
+/// Whether the second, which comes later, ends the first: a fault that never ends is another one.
+bool is_end_of(const planned_fault& begun, const planned_fault& later) {
+  const auto of_same_link = (begun.host == later.host && begun.other == later.other) ||
+                            (begun.host == later.other && begun.other == later.host);
+  switch (later.what) {
+    case fault_kind::restart:
+      return (begun.what == fault_kind::kill || begun.what == fault_kind::switch_off) && begun.host == later.host;
+    case fault_kind::thaw:
+      return begun.what == fault_kind::freeze && begun.host == later.host;
+    case fault_kind::heal:
+      return (begun.what == fault_kind::cut || begun.what == fault_kind::cut_one_way) && of_same_link;
+    case fault_kind::set_clock:
+      return begun.what == fault_kind::set_clock && later.time == duration::zero() && begun.host == later.host;
+    default:
+      return false;
+  }
+}
+
+/// For each fault of the plan the number of what it belongs to: ends have that of the faults that they end.
+std::vector<std::size_t> units_of(const fault_plan& plan) {
+  std::vector<std::size_t> result;
+  std::vector<bool> has_end(plan.faults.size());
+  std::size_t units = 0;
+  for (std::size_t later = 0; later < plan.faults.size(); ++later) {
+    auto begun = later;
+    while (begun != 0 && (has_end[begun - 1] || !is_end_of(plan.faults[begun - 1], plan.faults[later]))) --begun;
+    if (begun != 0) has_end[begun - 1] = true;
+    result.push_back(begun != 0 ? result[begun - 1] : units++);
+  }
+  return result;
+}
+
 class shrinker {
  public:
   shrinker(const scenario& what, const world_options& world, std::uint64_t runs_max, failure& found)
       : what_(what), world_(world), left_(runs_max), found_(found) {}
 
   void shrink_plan() {
-    for (std::size_t parts = 2; found_.plan.faults.size() > 1 || parts == 2;) {
-      const auto count = found_.plan.faults.size();
+    for (std::size_t parts = 2; count_units() > 1 || parts == 2;) {
+      const auto count = count_units();
       if (count == 0) return;
       if (leave_out_a_part(std::min(parts, count))) {
         parts = std::max<std::size_t>(parts - 1, 2);
@@ -26,6 +71,20 @@ class shrinker {
       }
       if (parts >= count) return;
       parts = std::min(parts * 2, count);
+    }
+  }
+
+  /// Those that make no difference.
+  void shrink_ends() {
+    for (auto i = found_.plan.faults.size(); i > 0; --i) {
+      const auto& all = found_.plan.faults;
+      const auto last = i - 1;
+      if (std::none_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(last),
+                       [&](const planned_fault& each) { return is_end_of(each, all[last]); }))
+        continue;
+      auto rest = found_.plan;
+      rest.faults.erase(rest.faults.begin() + static_cast<std::ptrdiff_t>(last));
+      attempt(std::move(rest), found_.drawn_choices, true);
     }
   }
 
@@ -45,26 +104,33 @@ class shrinker {
   }
 
  private:
+  std::size_t count_units() const {
+    const auto units = units_of(found_.plan);
+    return units.empty() ? 0 : *std::max_element(units.begin(), units.end()) + 1;
+  }
+
   bool leave_out_a_part(std::size_t parts) {
     const auto& all = found_.plan.faults;
-    const auto count = all.size();
+    const auto units = units_of(found_.plan);
+    const auto count = count_units();
     for (std::size_t i = 0; i < parts; ++i) {
       fault_plan rest;
-      for (std::size_t k = 0; k < count; ++k)
-        if (k < count * i / parts || k >= count * (i + 1) / parts) rest.faults.push_back(all[k]);
+      for (std::size_t k = 0; k < all.size(); ++k)
+        if (units[k] < count * i / parts || units[k] >= count * (i + 1) / parts) rest.faults.push_back(all[k]);
       if (attempt(std::move(rest), found_.drawn_choices)) return true;
     }
     return false;
   }
 
-  /// Whether it fails, too; then it is what was found.
-  bool attempt(fault_plan plan, std::uint64_t drawn_choices) {
+  /// Whether it fails, too, with the same code, or even in the same words; then it is what was found.
+  bool attempt(fault_plan plan, std::uint64_t drawn_choices, bool in_same_words = false) {
     if (left_ == 0) return false;
     --left_;
     ++found_.shrink_runs;
     auto ran = run_once(
         what_, {.seed = found_.seed, .plan = std::move(plan), .drawn_choices = drawn_choices, .world = world_});
     if (!ran || code_of(*ran) != code_of(found_)) return false;
+    if (in_same_words && !are_alike(ran->what, found_.what)) return false;
     ran->runs = found_.runs;
     ran->shrink_runs = found_.shrink_runs;
     found_ = std::move(*ran);
@@ -114,6 +180,7 @@ void shrink(const scenario& what, const world_options& world, std::uint64_t runs
   smaller.shrink_choices();
   // Without some choices fewer faults may do.
   smaller.shrink_plan();
+  smaller.shrink_ends();
 }
 
 }  // namespace troupe

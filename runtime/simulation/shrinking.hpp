@@ -28,7 +28,8 @@ std::optional<failure> run_once(const scenario& what, run_options_of_world optio
 
 /// Makes the failure smaller, in at most so many runs: faults are left out one half, quarter, ... after the other
 /// (delta debugging, Zeller and Hildebrandt 2002), then choices are no longer drawn, from the last one on. Another
-/// failure than the one that was found counts as well, if it has the same code.
+/// failure than the one that was found counts as well, if it has the same code. A fault goes with its end (`restart`
+/// with `kill`): one that never ends would be another fault. At last ends go without which it fails in the same words.
 void shrink(const scenario& what, const world_options& world, std::uint64_t runs_max, failure& found);
 
 }  // namespace troupe

@@ -22,6 +22,17 @@ cluster_options cluster_options_of(const run_options& options) {
 
 }  // namespace
 
+std::vector<std::string> member_hosts(const local_cluster& size) {
+  std::vector<std::string> result;
+  const auto add = [&](const std::string& job, int count) {
+    for (int i = 0; i < count; ++i) result.push_back(host_of({job, i}));
+  };
+  add("worker", size.workers);
+  add("ps", size.servers);
+  for (const auto& [role, count] : size.roles) add(role, count);
+  return result;
+}
+
 int simulate(simulated_world& world, run_options options, duration limit) {
   if (!options.program) throw invalid_argument_error{"simulate: there is no program to run (run_options::program)"};
   if (options.config)

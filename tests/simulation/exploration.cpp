@@ -46,7 +46,8 @@ class environment {
 
  private:
   static constexpr std::array names{"TROUPE_SEED",          "TROUPE_SEEDS",      "TROUPE_PLAN",
-                                    "TROUPE_DRAWN_CHOICES", "TROUPE_DEVIATIONS", "TROUPE_FAILING_SEEDS"};
+                                    "TROUPE_DRAWN_CHOICES", "TROUPE_DEVIATIONS", "TROUPE_FAILING_SEEDS",
+                                    "TROUPE_FIRST_SEED",    "TROUPE_FOUND"};
   std::vector<std::optional<std::string>> old_;
 };
 
@@ -124,6 +125,31 @@ BOOST_FIXTURE_TEST_CASE(what_was_found_fails_again_with_what_its_report_says, en
   BOOST_TEST(again.trace == found.trace, boost::test_tools::per_element());
   BOOST_TEST(again.decision == found.decision);
   BOOST_TEST(again.shrink_runs == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_found_is_kept_in_a_folder_and_fails_again_with_what_is_in_it, environment) {
+  const auto folder = std::filesystem::temp_directory_path() / ("troupe-found-" + std::to_string(::getpid()));
+  const std::shared_ptr<void> removed{nullptr, [&](void*) { std::filesystem::remove_all(folder); }};
+  set("TROUPE_FOUND", folder.string());
+  BOOST_TEST(!explore(right, counting(10)).found.has_value());
+  BOOST_TEST(!std::filesystem::exists(folder));
+  const auto found = explore(wrong, counting(1000)).found.value();
+  const auto content = [&](const char* name) {
+    std::ifstream file{folder / name};
+    return std::string{std::istreambuf_iterator<char>{file}, {}};
+  };
+  BOOST_TEST(content("report.txt") == found.report());
+  BOOST_TEST(contains(content("run.html"), "</svg>"));
+  BOOST_TEST(content("run.mmd").starts_with("sequenceDiagram"));
+  BOOST_TEST((fault_plan::from_file((folder / "plan.json").string()) == found.plan));
+  std::istringstream lines{content("environment")};
+  for (std::string line; std::getline(lines, line);) {
+    const auto end = line.find('=');
+    set(line.substr(0, end).c_str(), line.substr(end + 1));
+  }
+  BOOST_TEST((explore(wrong, counting(1000)).found.value().trace == found.trace));
+  set("TROUPE_FOUND", "/proc/nowhere");
+  BOOST_CHECK_EXCEPTION(explore(wrong, counting(1000)), failed_precondition_error, says("/proc/nowhere"));
 }
 
 BOOST_FIXTURE_TEST_CASE(one_choice_less_than_the_decision_makes_a_good_run, environment) {
@@ -293,6 +319,10 @@ BOOST_FIXTURE_TEST_CASE(the_environment_chooses_seeds_and_is_read_strictly, envi
   set("TROUPE_SEED", "7x");
   BOOST_CHECK_EXCEPTION(explore(notes), invalid_argument_error, says("TROUPE_SEED=\"7x\""));
   ::unsetenv("TROUPE_SEED");
+  seeds.clear();
+  set("TROUPE_FIRST_SEED", "41");
+  BOOST_TEST(explore(notes).runs == 3u);
+  BOOST_TEST(seeds == (std::vector<std::uint64_t>{41, 42, 43}), boost::test_tools::per_element());
   set("TROUPE_PLAN", "/nowhere/plan.json");
   BOOST_CHECK_EXCEPTION(explore(notes), not_found_error, says("/nowhere/plan.json"));
 }
