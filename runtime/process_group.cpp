@@ -1,5 +1,6 @@
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/actors/membership/participant.hpp>
 #include <troupe/actors/membership/rendezvous.hpp>
@@ -13,6 +14,7 @@
 #include <troupe/runtime/cluster/system_needs.hpp>
 #include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/process_group.hpp>
+#include <troupe/runtime/replicas/rendezvous_communicator.hpp>
 
 #include <caf/actor_cast.hpp>
 #include <caf/exit_reason.hpp>
@@ -208,6 +210,8 @@ struct process_group::implementation {
                              .gather_limit = options.start_limit,
                              .fetch_limit = options.start_limit,
                              .detection = options.detection};
+    // Simulated hosts have no other way for their collectives (rendezvous_communicator.hpp).
+    if (!has_threads(system)) terms.words_max = 1'000'000;
     if (options.report)
       terms.report = [report = options.report, cluster = config.cluster](const std::vector<task_id>& missing) {
         std::vector<std::string> names;
@@ -225,7 +229,10 @@ struct process_group::implementation {
     // The rendezvous keeps the limit; it may also be gone.
     constexpr auto grace = std::chrono::seconds{2};
     const auto wish = std::make_shared<gathering>();
-    wish->candidate = {.task = task, .generation = last_generation, .host_identity = host_identity(), .address = host};
+    wish->candidate = {.task = task,
+                       .generation = last_generation,
+                       .host_identity = has_threads(system) ? host_identity() : host,
+                       .address = host};
     wish->limit = options.start_limit + grace;
     caf::anon_send(ear, gather_atom_v, wish);
     wish->ended.wait_until(later(current_time(), wish->limit + grace), "the group to gather");
@@ -319,7 +326,9 @@ std::shared_ptr<communicator> process_group::communicator_of_processes() const {
   if (over == process_transport::none) return nullptr;
   const auto name = fmt::format("troupe-{}-{}", self.roster.token, self.connections++);
   std::shared_ptr<communicator> made;
-  if (over == process_transport::shared_memory) {
+  if (!has_threads(self.system)) {
+    made = make_rendezvous_communicator(self.system, self.meeting, generation(), name, rank(), size());
+  } else if (over == process_transport::shared_memory) {
     made = make_shared_memory_communicator(name, rank(), size(), self.options.start_limit);
   } else {
     rendezvous_words words{self.system, self.meeting, generation(), name + "/", self.options.start_limit};

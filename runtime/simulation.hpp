@@ -32,6 +32,7 @@
 #include <troupe/runtime/closure_scheduler.hpp>
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/per_worker.hpp>
+#include <troupe/runtime/process_group.hpp>
 #include <troupe/runtime/remote_value.hpp>
 #include <troupe/runtime/run.hpp>
 #include <troupe/runtime/simulated_world.hpp>
@@ -275,5 +276,15 @@ std::vector<std::string> member_hosts(const local_cluster& size);
 int simulate(simulated_world& world, run_options options, duration limit = std::chrono::hours{1});
 /// In a world of its own.
 int simulate(world_options world, run_options options, duration limit = std::chrono::hours{1});
+
+/// Runs what `run_group` takes (run.hpp), unchanged, in so many processes of this world, each on a host of its own:
+/// "chief-0", "worker-0", and so on. A process that starts again runs it again. Returns what it returned, by host, once
+/// all that still run have come to its end; those that threw (simulated_world::end_of says what) or were lost are
+/// missing.
+/// @throws deadline_exceeded_error after `limit` of virtual time; already_exists_error; invalid_argument_error for less
+/// than one process.
+std::map<std::string, int> simulate_group(simulated_world& world, int processes,
+                                          std::function<int(process_group&)> program,
+                                          process_group_options options = {}, duration limit = std::chrono::hours{1});
 
 }  // namespace troupe

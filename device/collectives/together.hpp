@@ -1,5 +1,6 @@
-// A collective of all ranks at once, by whoever has all of their memory: a simulation, where no rank has a thread of
-// its own, and the actor that stands between processes there.
+// A collective as plain arithmetic, for whoever has what all ranks bring: a simulation, where no rank has a thread of
+// its own. Results are bitwise those of the communicators. Sizes are those of communicator::execute: an all_gather
+// writes as many times the count as there are ranks, a reduce_scatter the part of it.
 #pragma once
 
 #include <troupe/device/collectives/collective.hpp>
@@ -9,10 +10,12 @@
 
 namespace troupe {
 
-/// Performs the call for all ranks, by rank: reads each input, writes each output; results are bitwise those of
-/// make_thread_communicators. Sizes are those of communicator::execute: an all_gather writes as many times the count as
-/// there are ranks, a reduce_scatter the part of it. An output may be the same rank's input and overlaps nothing else.
+/// Performs the call for all ranks: reads each input, writes each output. An output may be the same rank's input, and
+/// overlaps nothing else.
 void perform_together(const collective& call, std::span<const std::byte* const> inputs,
                       std::span<std::byte* const> outputs);
+
+/// The same for one rank's output.
+void perform_for_rank(const collective& call, int rank, std::span<const std::byte* const> inputs, std::byte* output);
 
 }  // namespace troupe

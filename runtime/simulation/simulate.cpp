@@ -58,4 +58,28 @@ int simulate(world_options world, run_options options, duration limit) {
   return simulate(own, std::move(options), limit);
 }
 
+std::map<std::string, int> simulate_group(simulated_world& world, int processes,
+                                          std::function<int(process_group&)> program, process_group_options options,
+                                          duration limit) {
+  if (processes < 1) throw invalid_argument_error{fmt::format("a group of {} processes is impossible", processes)};
+  cluster_spec all;
+  all.chief.push_back({host_of(chief_task), members_port});
+  for (int i = 0; i + 1 < processes; ++i) all.worker.push_back({host_of({"worker", i}), members_port});
+  auto& returned = world.keep<std::map<std::string, int>>();
+  for (const auto& task : all.tasks())
+    world.host(host_of(task), [=, &returned](simulated_host& here) {
+      process_group group{here.system(), {all, task}, options};
+      returned.insert_or_assign(here.name(), program(group));
+    });
+  const auto ended = [&] {
+    for (const auto& task : all.tasks())
+      if (world.running(host_of(task)) && !returned.contains(host_of(task))) return false;
+    return true;
+  };
+  if (!world.run_until(ended, limit))
+    throw deadline_exceeded_error{
+        fmt::format("the group did not end within {} ms of virtual time", in_milliseconds(limit))};
+  return returned;
+}
+
 }  // namespace troupe
