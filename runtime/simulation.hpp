@@ -15,7 +15,9 @@
 //
 // S-1 The same seed and the same calls give the same events at the same times: `trace` can be compared line by line.
 //
-// A program that was written for `run` needs none of this class: `simulate`, at the end, runs it unchanged.
+// Programs that were written for `run` and `run_group` need none of this class: `simulate` and `simulate_group`, at the
+// end, run them unchanged, with strategies, replicas, remote calls of the layer "caf" and datasets. Nothing has a
+// thread of its own there (own_thread.hpp).
 //
 // All calls belong to one thread, outside of closures and actors. Handles, variables and remote values that come from a
 // simulation must not outlive it. Large tensors travel beside the messages, as between real processes, and arrive late.
