@@ -6,6 +6,7 @@
 //   plan.when_sent({.from = "worker-1", .to = "chief-0", .type = "outcome"}, 3).cut("worker-1", "chief-0");
 //   plan.when("elected", 2).freeze("leader");
 //   plan.drop({.from = "server", .to = "client"}, 2);          // the second reply is lost
+//   plan.at(0ms).slow_link("client", "server", {.latency = 20ms, .bytes_per_second = 1'000'000});
 //   plan.fail_at("journal: before the sync", 1);               // TROUPE_FAULT_POINT (fault_point.hpp)
 //
 // The same as JSON (`to_json`, `from_json`), one object for each fault:
@@ -20,10 +21,10 @@
 //     {"do": "fail_at", "point": "journal: before the sync", "nth": 1}]}
 //
 // "do" is one of kill, restart, switch_off, occupy, freeze, thaw, set_clock ("host", "ahead_ms"); cut, cut_one_way,
-// heal, break_link, silence_link ("host", "other"); heal_everything; drop, duplicate, delay ("from", "to", "type",
-// "nth", "delay_ms"); fail_at, kill_at ("point", "nth"). Without "when" and "when_sent", "at_ms" counts from the start
-// of the run, else from when it happened for the "count"-th time. What it means is said at simulated_world, for which
-// plans are.
+// heal, break_link, silence_link ("host", "other"), slow_link ("host", "other", "latency_ms", "jitter_ms",
+// "bytes_per_second"); heal_everything; drop, duplicate, delay ("from", "to", "type", "nth", "delay_ms"); fail_at,
+// kill_at, hang_at ("point", "nth"). Without "when" and "when_sent", "at_ms" counts from the start of the run, else
+// from when it happened for the "count"-th time. What it means is said at simulated_world, for which plans are.
 #pragma once
 
 #include <troupe/actors/fibers/time.hpp>
@@ -45,6 +46,17 @@ struct message_pattern {
   bool operator==(const message_pattern&) const = default;
 };
 
+/// What is worse than usual on a link, in each direction.
+struct link_slowness {
+  /// So much later does everything arrive,
+  duration latency{};
+  /// and up to so much more, a draw each time.
+  duration jitter{};
+  /// No more than that passes; 0: as fast as ever.
+  std::uint64_t bytes_per_second = 0;
+  bool operator==(const link_slowness&) const = default;
+};
+
 enum class fault_kind {
   kill,
   restart,
@@ -58,12 +70,14 @@ enum class fault_kind {
   heal,
   break_link,
   silence_link,
+  slow_link,
   heal_everything,
   drop,
   duplicate,
   delay,
   fail_at,
   kill_at,
+  hang_at,
 };
 
 /// "cut_one_way", as in JSON.
@@ -75,14 +89,16 @@ struct planned_fault {
   std::string other;
   /// Of drop, duplicate and delay.
   message_pattern message;
-  /// Of fail_at and kill_at.
+  /// Of fail_at, kill_at and hang_at.
   std::string point;
   /// Which of these messages, or which time the point is reached.
   std::uint64_t nth = 1;
   /// For how long a message is late, or how much the clock is ahead.
   duration time{};
+  /// Of slow_link.
+  link_slowness slowness;
 
-  // When; drop, duplicate, delay, fail_at and kill_at have no other time than theirs.
+  // When; those of messages and of points have no other time than theirs.
 
   /// Since the start of the run, or since the condition held.
   duration at{};
@@ -122,6 +138,7 @@ class fault_plan {
     moment& silence_link(std::string a, std::string b) {
       return add(fault_kind::silence_link, std::move(a), std::move(b));
     }
+    moment& slow_link(std::string a, std::string b, link_slowness by);
     moment& heal_everything() { return add(fault_kind::heal_everything, {}); }
     /// Each of the first from each of the second, both ways.
     moment& partition(const std::vector<std::string>& some, const std::vector<std::string>& others);
@@ -148,6 +165,9 @@ class fault_plan {
   void fail_at(std::string point, std::uint64_t nth = 1);
   /// The process that reaches it dies there.
   void kill_at(std::string point, std::uint64_t nth = 1);
+  /// The fiber that reaches it goes no further, until it is cancelled: a closure or a method that never returns, a
+  /// replica that keeps the others waiting.
+  void hang_at(std::string point, std::uint64_t nth = 1);
 
   std::vector<planned_fault> faults;
 
@@ -179,6 +199,9 @@ struct fault_rates {
   double breaks = 1;
   double power_losses = 0.5;
   double clock_jumps = 0;
+  double slow_links = 0;
+  /// How slow those are.
+  link_slowness slowness{.latency = std::chrono::milliseconds{20}, .jitter = std::chrono::milliseconds{20}};
 };
 
 /// The standard plan: faults of each kind, so many and so short that a program of that time goes through several, and

@@ -2,8 +2,9 @@
 //
 //   TROUPE_FAULT_POINT("journal: before the sync");
 //
-// In a simulation whose plan names the point (fault_plan.hpp: fail_at, kill_at) it throws unavailable_error there, or
-// the process ends there. Elsewhere it is a look at one variable. In any code, in any thread.
+// In a simulation whose plan names the point (fault_plan.hpp: fail_at, kill_at, hang_at) it throws unavailable_error
+// there, or the process ends there, or the fiber goes no further. Elsewhere it is a look at one variable. In any code,
+// in any thread.
 #pragma once
 
 #include <atomic>

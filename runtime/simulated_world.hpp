@@ -192,17 +192,19 @@ class simulated_world {
   void cut(const std::string& a, const std::string& b);
   /// Only what the first sends is held back.
   void cut_one_way(const std::string& from, const std::string& to);
-  /// Both directions.
+  /// Both directions: what was cut, and what was slow.
   void heal(const std::string& a, const std::string& b);
   /// Connections between the two are lost, although both live; dialling again works at once.
   void break_link(const std::string& a, const std::string& b);
   /// Connections between the two carry nothing any more and nobody is told, as when a firewall has forgotten them. New
   /// ones do.
   void silence_link(const std::string& a, const std::string& b);
+  /// Everything between the two is later, or passes more slowly, from now on until `heal`.
+  void slow_link(const std::string& a, const std::string& b, link_slowness by);
   /// The host's clock is ahead of the others' by so much from now on; what waits for a time on it that has passed
   /// happens at once.
   void set_clock(const std::string& name, duration ahead);
-  /// All cuts are healed, frozen processes thawed, clocks right, and hosts without a process restarted.
+  /// All links are healed, frozen processes thawed, clocks right, and hosts without a process restarted.
   void heal_everything();
 
   /// Something that faults of the plan may wait for (fault_plan.hpp: when). Anywhere.

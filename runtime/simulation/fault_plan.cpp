@@ -13,10 +13,10 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array names{
-    "kill",        "restart", "switch_off", "occupy",       "freeze",          "thaw", "set_clock", "cut",
-    "cut_one_way", "heal",    "break_link", "silence_link", "heal_everything", "drop", "duplicate", "delay",
-    "fail_at",     "kill_at"};
+constexpr std::array names{"kill",       "restart",      "switch_off", "occupy",          "freeze",
+                           "thaw",       "set_clock",    "cut",        "cut_one_way",     "heal",
+                           "break_link", "silence_link", "slow_link",  "heal_everything", "drop",
+                           "duplicate",  "delay",        "fail_at",    "kill_at",         "hang_at"};
 
 std::string to_text(const message_pattern& message) {
   return fmt::format("{}message{}{}", message.type.empty() ? std::string{} : message.type + " ",
@@ -34,7 +34,14 @@ std::string what_text(const planned_fault& fault) {
       return fmt::format("{} {} {} by {} ms", name, to_text(fault.message), fault.nth, in_milliseconds(fault.time));
     case fault_kind::fail_at:
     case fault_kind::kill_at:
+    case fault_kind::hang_at:
       return fmt::format("{} \"{}\" {}", name, fault.point, fault.nth);
+    case fault_kind::slow_link:
+      return fmt::format("{} {} {} by {} ms, up to {} ms more{}", name, fault.host, fault.other,
+                         in_milliseconds(fault.slowness.latency), in_milliseconds(fault.slowness.jitter),
+                         fault.slowness.bytes_per_second == 0
+                             ? std::string{}
+                             : fmt::format(", to {} bytes/s", fault.slowness.bytes_per_second));
     case fault_kind::set_clock:
       return fmt::format("{} {} ahead by {} ms", name, fault.host, in_milliseconds(fault.time));
     default:
@@ -72,6 +79,12 @@ fault_plan::moment& fault_plan::moment::add(fault_kind what, std::string host, s
 fault_plan::moment& fault_plan::moment::set_clock(std::string host, duration ahead) {
   add(fault_kind::set_clock, std::move(host));
   plan_.faults.back().time = ahead;
+  return *this;
+}
+
+fault_plan::moment& fault_plan::moment::slow_link(std::string a, std::string b, link_slowness by) {
+  add(fault_kind::slow_link, std::move(a), std::move(b));
+  plan_.faults.back().slowness = by;
   return *this;
 }
 
@@ -136,6 +149,11 @@ void fault_plan::kill_at(std::string point, std::uint64_t nth) {
   faults.back().what = fault_kind::kill_at;
 }
 
+void fault_plan::hang_at(std::string point, std::uint64_t nth) {
+  fail_at(std::move(point), nth);
+  faults.back().what = fault_kind::hang_at;
+}
+
 // --- drawn plans ----------------------------------------------------------------------------------------------------
 
 namespace {
@@ -144,11 +162,11 @@ namespace {
 class fault_drawing {
  public:
   fault_drawing(const fault_rates& rates, std::uint64_t seed)
-      : rates_(rates), random_(seed, 6), weights_{rates.kills,        rates.freezes, rates.cuts,
-                                                  rates.one_way_cuts, rates.breaks,  rates.power_losses,
-                                                  rates.clock_jumps} {
+      : rates_(rates), random_(seed, 6), weights_{rates.kills,        rates.freezes,   rates.cuts,
+                                                  rates.one_way_cuts, rates.breaks,    rates.power_losses,
+                                                  rates.clock_jumps,  rates.slow_links} {
     // A link needs two hosts.
-    if (rates.hosts.size() < 2) weights_[2] = weights_[3] = weights_[4] = 0;
+    if (rates.hosts.size() < 2) weights_[2] = weights_[3] = weights_[4] = weights_[7] = 0;
     for (const auto each : weights_) total_ += each;
   }
 
@@ -194,10 +212,16 @@ class fault_drawing {
         plan.at(begin).switch_off(host);
         plan.at(end).restart(host);
         return;
-      default:
+      case 6:
         plan.at(begin).set_clock(host, end - begin);
         plan.at(end).set_clock(host, {});
         return;
+      default: {
+        const auto& other = one_other(host);
+        plan.at(begin).slow_link(host, other, rates_.slowness);
+        plan.at(end).heal(host, other);
+        return;
+      }
     }
   }
 
@@ -217,7 +241,7 @@ class fault_drawing {
 
   const fault_rates& rates_;
   random_stream random_;
-  std::array<double, 7> weights_;
+  std::array<double, 8> weights_;
   double total_ = 0;
 };
 
@@ -233,7 +257,7 @@ void check(const fault_rates& rates) {
   if (rates.least < duration::zero() || rates.most < rates.least)
     refuse("`least` must be at least 0 and at most `most`");
   for (const auto weight : {rates.kills, rates.freezes, rates.cuts, rates.one_way_cuts, rates.breaks,
-                            rates.power_losses, rates.clock_jumps})
+                            rates.power_losses, rates.clock_jumps, rates.slow_links})
     if (!(weight >= 0)) refuse("frequencies must not be negative");
 }
 
@@ -247,7 +271,8 @@ fault_rates standard_faults(std::vector<std::string> hosts, duration until) {
           .until = until,
           .least = std::max<duration>(until / 100, duration{1}),
           .most = std::max<duration>(until, duration{1}),
-          .clock_jumps = 0.5};
+          .clock_jumps = 0.5,
+          .slow_links = 0.5};
 }
 
 fault_plan draw_faults(const fault_rates& rates, std::uint64_t seed) {

@@ -33,8 +33,8 @@ json to_json_object(const message_pattern& message) {
 bool is_of_messages(fault_kind what) {
   return what == fault_kind::drop || what == fault_kind::duplicate || what == fault_kind::delay;
 }
-bool is_of_points(fault_kind what) { return what == fault_kind::fail_at || what == fault_kind::kill_at; }
-bool is_of_links(fault_kind what) { return what >= fault_kind::cut && what <= fault_kind::silence_link; }
+bool is_of_points(fault_kind what) { return what >= fault_kind::fail_at; }
+bool is_of_links(fault_kind what) { return what >= fault_kind::cut && what <= fault_kind::slow_link; }
 
 json to_json_object(const planned_fault& fault) {
   auto result = is_of_messages(fault.what) ? to_json_object(fault.message) : json::object();
@@ -48,6 +48,11 @@ json to_json_object(const planned_fault& fault) {
   if (!fault.host.empty()) result["host"] = fault.host;
   if (!fault.other.empty()) result["other"] = fault.other;
   if (fault.what == fault_kind::set_clock) result["ahead_ms"] = to_milliseconds(fault.time);
+  if (fault.what == fault_kind::slow_link) {
+    result["latency_ms"] = to_milliseconds(fault.slowness.latency);
+    result["jitter_ms"] = to_milliseconds(fault.slowness.jitter);
+    if (fault.slowness.bytes_per_second != 0) result["bytes_per_second"] = fault.slowness.bytes_per_second;
+  }
   result["at_ms"] = to_milliseconds(fault.at);
   if (!fault.when.empty()) result["when"] = fault.when;
   if (fault.when_sent != message_pattern{}) result["when_sent"] = to_json_object(fault.when_sent);
@@ -79,9 +84,9 @@ class object_reader {
     if (result.empty()) refuse(fmt::format("has an empty \"{}\"", key));
     return result;
   }
-  std::uint64_t count(const std::string& key) {
+  std::uint64_t count(const std::string& key, std::uint64_t otherwise = 1) {
     const auto* const found = find(key);
-    if (found == nullptr) return 1;
+    if (found == nullptr) return otherwise;
     if (!found->is_number_unsigned() || *found == 0) refuse(fmt::format("needs a number from 1 on as \"{}\"", key));
     return found->get<std::uint64_t>();
   }
@@ -108,7 +113,7 @@ class object_reader {
 fault_kind kind_of(object_reader& reader) {
   const auto name = reader.text("do", true);
   std::string all;
-  for (auto i = 0; i <= static_cast<int>(fault_kind::kill_at); ++i) {
+  for (auto i = 0; i <= static_cast<int>(fault_kind::hang_at); ++i) {
     const auto kind = static_cast<fault_kind>(i);
     if (to_string(kind) == name) return kind;
     all += (i == 0 ? "" : ", ") + to_string(kind);
@@ -143,6 +148,10 @@ planned_fault read_fault(const json& from, const std::string& where) {
   } else {
     if (result.what != fault_kind::heal_everything) result.host = reader.text("host", true);
     if (is_of_links(result.what)) result.other = reader.text("other", true);
+    if (result.what == fault_kind::slow_link)
+      result.slowness = {.latency = reader.milliseconds("latency_ms", 0),
+                         .jitter = reader.milliseconds("jitter_ms", 0),
+                         .bytes_per_second = reader.count("bytes_per_second", 0)};
     if (result.what == fault_kind::set_clock) result.time = reader.milliseconds("ahead_ms", -milliseconds_max, true);
     read_time(reader, where, result);
   }

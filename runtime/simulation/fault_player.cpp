@@ -1,3 +1,5 @@
+#include <troupe/actors/fibers/completion.hpp>
+#include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/runtime/simulation/basp_frames.hpp>
 #include <troupe/runtime/simulation/fault_player.hpp>
 
@@ -11,7 +13,13 @@ bool is_of_messages(const planned_fault& fault) {
   return fault.what == fault_kind::drop || fault.what == fault_kind::duplicate || fault.what == fault_kind::delay;
 }
 bool is_of_points(const planned_fault& fault) {
-  return fault.what == fault_kind::fail_at || fault.what == fault_kind::kill_at;
+  return fault.what == fault_kind::fail_at || fault.what == fault_kind::kill_at || fault.what == fault_kind::hang_at;
+}
+
+/// The running fiber goes no further. @throws cancelled_error
+void hang() {
+  completion never_set;
+  never_set.wait_until(never);
 }
 
 }  // namespace
@@ -80,6 +88,13 @@ void fault_player::reached(const char* point) {
     world_.note(fmt::format("{} in {}", to_string(each.what), process->name()));
     if (each.what.what == fault_kind::fail_at)
       throw unavailable_error{fmt::format("the fault point \"{}\" fails by plan", point)};
+    if (each.what.what == fault_kind::hang_at) {
+      if (fiber_host::current() != nullptr) return hang();
+      throw failed_precondition_error{fmt::format(
+          "the fault point \"{}\" can't hang: it is in a handler, not in a fiber, and its actor would stand "
+          "still; freeze the host instead",
+          point)};
+    }
     all_.stop(*all_.hosts[process->host()]);
     throw cancelled_error{fmt::format("{} dies at the fault point \"{}\" by plan", process->name(), point)};
   }
@@ -123,6 +138,8 @@ void fault_player::apply(const planned_fault& what) {
       return world_.break_link(what.host, what.other);
     case fault_kind::silence_link:
       return world_.silence_link(what.host, what.other);
+    case fault_kind::slow_link:
+      return world_.slow_link(what.host, what.other, what.slowness);
     case fault_kind::heal_everything:
       return world_.heal_everything();
     case fault_kind::drop:
@@ -130,6 +147,7 @@ void fault_player::apply(const planned_fault& what) {
     case fault_kind::delay:
     case fault_kind::fail_at:
     case fault_kind::kill_at:
+    case fault_kind::hang_at:
       // They happen where they are: `sent`, `reached`.
       return;
   }

@@ -34,7 +34,9 @@ bool is_end_of(const planned_fault& begun, const planned_fault& later) {
     case fault_kind::thaw:
       return begun.what == fault_kind::freeze && begun.host == later.host;
     case fault_kind::heal:
-      return (begun.what == fault_kind::cut || begun.what == fault_kind::cut_one_way) && of_same_link;
+      return (begun.what == fault_kind::cut || begun.what == fault_kind::cut_one_way ||
+              begun.what == fault_kind::slow_link) &&
+             of_same_link;
     case fault_kind::set_clock:
       return begun.what == fault_kind::set_clock && later.time == duration::zero() && begun.host == later.host;
     default:

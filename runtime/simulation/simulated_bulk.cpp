@@ -30,7 +30,9 @@ void simulated_bulk::fetch(const bulk_ticket& ticket, std::span<std::byte> desti
   made.by = by;
   made.ticket = ticket;
   made.destination = destination;
-  made.arrives = plan_.now() + network_.latency() + transfer;
+  const auto from = network_.find_host(ticket.endpoint).value_or(by->host());
+  made.arrives = plan_.now() + network_.latency(from, by->host()) +
+                 std::max(transfer, network_.transfer_time(from, by->host(), ticket.size_bytes));
   made.deadline = later(plan_.now(), limit);
   made.done = std::move(done);
   made.alarm.emplace(plan_, by, "large tensor", [this, number] { return end(number); });

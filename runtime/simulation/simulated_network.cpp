@@ -89,9 +89,23 @@ void simulated_network::cut(host_number from, host_number to) {
   });
 }
 
+void simulated_network::slow(host_number a, host_number b, const link_slowness& by) {
+  slow_.insert_or_assign({a, b}, by);
+  slow_.insert_or_assign({b, a}, by);
+}
+
+std::set<std::pair<host_number, host_number>> simulated_network::bad_links() const {
+  std::set<std::pair<host_number, host_number>> result;
+  for (const auto& [a, b] : cut_) result.insert(std::minmax(a, b));
+  for (const auto& [link, _] : slow_) result.insert(std::minmax(link.first, link.second));
+  return result;
+}
+
 void simulated_network::heal(host_number a, host_number b) {
-  cut_.erase({a, b});
-  cut_.erase({b, a});
+  for (const auto& direction : {std::pair{a, b}, std::pair{b, a}}) {
+    cut_.erase(direction);
+    slow_.erase(direction);
+  }
   constexpr auto interval = static_cast<std::uint64_t>(duration{tcp_connector_options{}.attempt_interval}.count());
   for (auto& [_, connect] : connects_)
     if (std::minmax(connect.process->host(), connect.host) == std::minmax(a, b))
@@ -131,9 +145,22 @@ void simulated_network::look_at_all() {
   for (auto& [_, connect] : connects_) look(connect);
 }
 
-duration simulated_network::latency() {
-  const auto range = static_cast<std::uint64_t>((latency_.most - latency_.least).count()) + 1;
-  return latency_.least + duration{static_cast<duration::rep>(random_.below(range))};
+duration simulated_network::latency(host_number from, host_number to) {
+  const auto drawn = [this](duration least, duration most) {
+    const auto range = static_cast<std::uint64_t>((most - least).count()) + 1;
+    return least + duration{static_cast<duration::rep>(random_.below(range))};
+  };
+  const auto usual = drawn(latency_.least, latency_.most);
+  const auto slow = slow_.find({from, to});
+  if (slow == slow_.end()) return usual;
+  return usual + drawn(slow->second.latency, slow->second.latency + slow->second.jitter);
+}
+
+duration simulated_network::transfer_time(host_number from, host_number to, std::uint64_t bytes) const {
+  const auto slow = slow_.find({from, to});
+  if (slow == slow_.end() || slow->second.bytes_per_second == 0) return {};
+  const auto seconds = static_cast<double>(bytes) / static_cast<double>(slow->second.bytes_per_second);
+  return std::chrono::duration_cast<duration>(std::chrono::duration<double>{seconds});
 }
 
 // --- connects -------------------------------------------------------------------------------------------------------
@@ -148,7 +175,7 @@ void simulated_network::connect(simulated_process& from, const task_address& whe
   made.process = &from;
   made.where = where;
   made.host = *host;
-  made.answered = plan_.now() + latency() + latency();
+  made.answered = plan_.now() + latency(from.host(), *host) + latency(*host, from.host());
   made.deadline = later(plan_.now(), limit);
   made.done = std::move(done);
   made.alarm.emplace(plan_, &from, "connect", [this, number] { return end_connect(number); });
@@ -207,7 +234,7 @@ caf::io::scribe_ptr simulated_network::dial(simulated_process& from, const std::
   auto made = make_connection(from, *to, port);
   auto& [dialler, listener] = made->ends;
   if (strangers_.contains(*to)) {
-    greet_as_stranger(dialler);
+    greet_as_stranger(*to, dialler);
     listener.closed = true;
   } else if (off_.contains(*to)) {
     listener.closed = true;
@@ -217,7 +244,7 @@ caf::io::scribe_ptr simulated_network::dial(simulated_process& from, const std::
     auto& process = *processes_[*to];
     listener.process = &process;
     listener.handle = new_handle();
-    listener.opens = plan_.now() + latency();
+    listener.opens = plan_.now() + latency(from.host(), *to);
     listener.alarm.emplace(plan_, &process, "arrival", [this, number = made->number] { return deliver(number, 1); });
     look(*made, 1);
   }
@@ -250,11 +277,11 @@ std::shared_ptr<simulated_connection> simulated_network::make_connection(simulat
   return made;
 }
 
-void simulated_network::greet_as_stranger(simulated_end& dialler) {
+void simulated_network::greet_as_stranger(host_number from, simulated_end& dialler) {
   constexpr std::size_t words_max = 64;
   std::vector<char> words(random_.below(words_max));
   for (auto& each : words) each = static_cast<char>(random_());
-  dialler.last_arrival = plan_.now() + latency();
+  dialler.last_arrival = plan_.now() + latency(from, dialler.host);
   if (!words.empty()) dialler.incoming.push_back({dialler.last_arrival, std::move(words)});
 }
 
@@ -265,7 +292,8 @@ void simulated_network::send(simulated_connection& connection, std::size_t side,
   bytes_sent_[sender.host] += bytes.size();
   // An end that is to hear of a close hears of nothing after it.
   if (receiver.closed || receiver.closes != never) return;
-  receiver.last_arrival = std::max(receiver.last_arrival, plan_.now() + latency());
+  receiver.last_arrival = std::max(receiver.last_arrival, plan_.now() + latency(sender.host, receiver.host)) +
+                          transfer_time(sender.host, receiver.host, bytes.size());
   if (watcher_ == nullptr && !records_)
     receiver.incoming.push_back({receiver.last_arrival, std::move(bytes)});
   else
@@ -313,7 +341,7 @@ void simulated_network::set_closed(simulated_connection& connection, std::size_t
   closing.closed = true;
   closing.incoming.clear();
   closing.arrived.clear();
-  other.closes = std::min(other.closes, std::max(other.last_arrival, plan_.now() + latency()));
+  other.closes = std::min(other.closes, std::max(other.last_arrival, plan_.now() + latency(closing.host, other.host)));
   // A listener that has not heard of the connection never will.
   if (other.opens != never) other.closed = true;
 }

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <troupe/runtime/cluster/connector.hpp>
+#include <troupe/runtime/fault_plan.hpp>
 #include <troupe/runtime/simulation/random_streams.hpp>
 #include <troupe/runtime/simulation/simulated_multiplexer.hpp>
 #include <troupe/runtime/simulation/simulated_process.hpp>
@@ -98,9 +99,12 @@ class simulated_network {
   /// Nothing passes from the first to the second.
   void cut(host_number from, host_number to);
   /// Both directions.
+  void slow(host_number a, host_number b, const link_slowness& by);
+  /// Both directions.
   void heal(host_number a, host_number b);
   bool is_cut(host_number from, host_number to) const { return cut_.contains({from, to}); }
-  bool any_cut() const { return !cut_.empty(); }
+  /// Those that are cut or slow, the lower number first.
+  std::set<std::pair<host_number, host_number>> bad_links() const;
   /// Whether both hosts are on and the network takes something from the first to the second.
   bool reaches(host_number from, host_number to) const {
     return !is_cut(from, to) && !off_.contains(from) && !off_.contains(to);
@@ -111,8 +115,10 @@ class simulated_network {
   void silence_links(host_number a, host_number b);
   /// After a change of who is frozen.
   void look_at_all();
-  /// A seeded one.
-  duration latency();
+  /// How long bytes take from the one to the other, from a seeded draw on.
+  duration latency(host_number from, host_number to);
+  /// How long so many bytes take to pass on a link that is slow.
+  duration transfer_time(host_number from, host_number to, std::uint64_t bytes) const;
   /// Bytes that the host's processes have written so far.
   std::uint64_t bytes_sent(host_number from) const { return bytes_sent_[from]; }
 
@@ -179,7 +185,7 @@ class simulated_network {
 
   std::shared_ptr<simulated_connection> make_connection(simulated_process& from, host_number to, std::uint16_t port);
   void send_frames(const simulated_end& sender, simulated_end& receiver, const std::vector<char>& bytes);
-  void greet_as_stranger(simulated_end& dialler);
+  void greet_as_stranger(host_number from, simulated_end& dialler);
   bool passes(const simulated_connection& connection, std::size_t to) const;
   bool connects(host_number a, host_number b) const { return !is_cut(a, b) && !is_cut(b, a); }
   time_point due(simulated_connection& connection, std::size_t side) const;
@@ -207,6 +213,7 @@ class simulated_network {
   std::map<std::uint64_t, std::shared_ptr<simulated_connection>> connections_;
   std::map<std::uint64_t, open_connect> connects_;
   std::set<pair_of_hosts> cut_;
+  std::map<pair_of_hosts, link_slowness> slow_;
   /// Hosts that are switched off.
   std::set<host_number> off_;
   std::set<host_number> strangers_;

@@ -182,6 +182,14 @@ void simulated_world::silence_link(const std::string& a, const std::string& b) {
   implementation_->network.silence_links(first, second);
 }
 
+void simulated_world::slow_link(const std::string& a, const std::string& b, link_slowness by) {
+  const auto [first, second] = find_pair(*implementation_, a, b);
+  if (by.latency < duration::zero() || by.jitter < duration::zero())
+    throw invalid_argument_error{"slow_link: latency and jitter must be at least 0"};
+  note(fmt::format("slow {} {} by {} ms", a, b, in_milliseconds(by.latency)));
+  implementation_->network.slow(first, second, by);
+}
+
 void simulated_world::set_clock(const std::string& name, duration ahead) {
   auto& process = implementation_->running_process(name);
   note(fmt::format("the clock of {} is ahead by {} ms", name, in_milliseconds(ahead)));
@@ -191,9 +199,7 @@ void simulated_world::set_clock(const std::string& name, duration ahead) {
 void simulated_world::heal_everything() {
   auto& network = implementation_->network;
   const auto& all = implementation_->hosts;
-  for (std::size_t a = 0; a < all.size() && network.any_cut(); ++a)
-    for (std::size_t b = 0; b < a; ++b)
-      if (network.is_cut(a, b) || network.is_cut(b, a)) heal(all[b]->name, all[a]->name);
+  for (const auto& [a, b] : network.bad_links()) heal(all[a]->name, all[b]->name);
   for (const auto& each : all) {
     if (!implementation_->runs(*each)) {
       restart(each->name);

@@ -2,11 +2,16 @@
 #include "../../examples/replicated_counter/counter_protocol.hpp"
 #include "probe.hpp"
 
+#include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/fault_plan.hpp>
 #include <troupe/runtime/fault_point.hpp>
+#include <troupe/runtime/remote_actors.hpp>
 #include <troupe/runtime/simulated_world.hpp>
 
 #include <boost/test/unit_test.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
 
 #include <string>
 
@@ -66,6 +71,8 @@ fault_plan everything() {
   plan.delay(request, 3, 5ms);
   plan.fail_at("before the sync", 4);
   plan.kill_at("after the sync");
+  plan.hang_at("in the sync", 2);
+  plan.at(1ms).slow_link("a", "b", {.latency = 20ms, .jitter = 5ms, .bytes_per_second = 1000}).slow_link("c", "d", {});
   return plan;
 }
 
@@ -75,7 +82,7 @@ fault_plan everything() {
 
 BOOST_AUTO_TEST_CASE(a_plan_is_written_and_read_back_whole) {
   const auto plan = everything();
-  BOOST_TEST(plan.faults.size() == 18u);
+  BOOST_TEST(plan.faults.size() == 21u);
   const auto back = fault_plan::from_json(plan.to_json());
   BOOST_TEST_REQUIRE(back.faults.size() == plan.faults.size());
   for (std::size_t i = 0; i < plan.faults.size(); ++i)
@@ -273,6 +280,86 @@ BOOST_AUTO_TEST_CASE(a_fault_point_fails_or_kills_by_plan_and_is_counted) {
   }
   // Outside of a simulation it is nothing.
   TROUPE_FAULT_POINT("in the loop");
+}
+
+BOOST_AUTO_TEST_CASE(a_closure_that_never_returns_ends_at_its_limit_and_its_worker_goes_on) {  // F-2
+  fault_plan plan;
+  plan.hang_at("in a closure", 1);
+  simulation cluster{{.seed = 1, .size = {.workers = 1, .servers = 0}, .plan = plan}};
+  cluster.run_until_ready();
+  const auto work = [](int x) {
+    TROUPE_FAULT_POINT("in a closure");
+    return x;
+  };
+  const auto hangs = cluster.schedule({.limit = 5s}, work, 1);
+  const auto later = cluster.schedule({.limit = 60s}, work, 2);
+  const auto begin = cluster.now();
+  BOOST_CHECK_THROW(cluster.fetch(hangs), deadline_exceeded_error);
+  BOOST_TEST((cluster.now() - begin >= 5s && cluster.now() - begin < 6s));
+  const auto errors = cluster.join();
+  BOOST_TEST(cluster.run_until([&] { return errors.ended(); }, 10s));
+  BOOST_TEST(cluster.fetch(later) == 2);
+  BOOST_TEST(cluster.running(worker_task(0)));
+}
+
+BOOST_AUTO_TEST_CASE(a_point_in_a_handler_can_not_hang) {
+  fault_plan plan;
+  plan.hang_at("in a handler");
+  simulated_world world{{.seed = 1, .plan = plan}};
+  std::string told;
+  world.host("server", [&](simulated_host& here) {
+    const auto actor = here.spawn([&](caf::event_based_actor*) -> caf::behavior {
+      return {[&](caf::get_atom) {
+        try {
+          TROUPE_FAULT_POINT("in a handler");
+        } catch (const failed_precondition_error& refused) {
+          told = refused.message();
+        }
+      }};
+    });
+    caf::anon_send(actor, caf::get_atom_v);
+  });
+  world.advance(1s);
+  BOOST_TEST(contains(told, "freeze the host instead"), told);
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_link_is_late_and_narrow_until_it_heals) {
+  const auto times = [](fault_plan plan) {
+    std::vector<duration> result;
+    simulated_world world{{.seed = 1, .plan = std::move(plan)}};
+    world.host("primary", [](simulated_host& here) {
+      const auto actor = here.spawn([](caf::event_based_actor*) -> caf::behavior {
+        return {[](const std::string& text) { return static_cast<std::uint64_t>(text.size()); }};
+      });
+      publish_actor(here.system(), actor, 7000, 1s);
+    });
+    world.host("client", [&](simulated_host& here) {
+      const auto found = remote_actor<caf::actor>(here.system(), "primary", 7000, 10s);
+      const auto ask_for = [&](std::size_t bytes) {
+        const auto begin = world.now();
+        ask(
+            here.system(), found, 1min, "counting bytes", [](std::uint64_t) {}, std::string(bytes, 'x'));
+        result.push_back(world.now() - begin);
+      };
+      ask_for(10);
+      ask_for(100'000);
+      sleep_for(std::max<duration>(20s - world.now(), 0s));
+      ask_for(100'000);
+    });
+    world.advance(1min);
+    return result;
+  };
+  const auto usual = times({});
+  BOOST_TEST_REQUIRE(usual.size() == 3u);
+  for (const auto each : usual) BOOST_TEST((each < 1ms));
+  fault_plan plan;
+  plan.at(0ms).slow_link("client", "primary", {.latency = 50ms, .jitter = 10ms, .bytes_per_second = 100'000});
+  plan.at(20s).heal("client", "primary");
+  const auto slow = times(plan);
+  BOOST_TEST_REQUIRE(slow.size() == 3u);
+  BOOST_TEST((slow[0] >= 100ms && slow[0] < 200ms));
+  BOOST_TEST((slow[1] >= 1100ms && slow[1] < 1300ms));
+  BOOST_TEST((slow[2] < 1ms));
 }
 
 BOOST_AUTO_TEST_CASE(a_cluster_has_plans_too) {  // C-1
