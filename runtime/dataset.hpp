@@ -16,6 +16,7 @@
 // when there is a prefetch() behind them. Sources: dataset_sources.hpp. Semantics: semantics.md 1.1, 1.3.
 #pragma once
 
+#include <troupe/actors/fibers/random_device.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/datasets/cardinality.hpp>
 #include <troupe/runtime/datasets/dataset_iterator.hpp>
@@ -118,9 +119,6 @@ namespace detail {
 /// The error that is being handled, as one of element `index` of a map.
 [[noreturn]] void rethrow_from_map(std::int64_t index);
 
-/// Another one at each call.
-std::uint64_t random_seed();
-
 /// A map, for recipes.
 template <class Function>
 struct map_again {
@@ -204,7 +202,7 @@ dataset<T> dataset<T>::shuffle(std::int64_t buffer_size, std::optional<std::uint
   detail::check_at_least("shuffle", "buffer size", buffer_size, 1);
   return transformed<T>(
       elements_, recipe_of<&dataset::shuffle>(buffer_size, seed, reshuffle_each_iteration),
-      [buffer_size, seed = seed ? *seed : detail::random_seed(), reshuffle_each_iteration,
+      [buffer_size, seed = seed ? *seed : random_number(), reshuffle_each_iteration,
        passes = std::make_shared<std::atomic<std::uint64_t>>(0)](const dataset_iterator<T>& upstream) {
         const auto pass = reshuffle_each_iteration ? passes->fetch_add(1) : 0;
         return detail::shuffle_buffer<T>{upstream, static_cast<std::size_t>(buffer_size), {seed, pass}};

@@ -1,8 +1,10 @@
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/notifier.hpp>
+#include <troupe/actors/fibers/simulated_surroundings.hpp>
 #include <troupe/actors/fibers/timers.hpp>
 
+#include <caf/actor_system.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +16,9 @@
 namespace troupe {
 
 time_point current_time() {
-  auto* const host = fiber_host::current();
-  return host != nullptr ? host->clock().now() : time_point{std::chrono::steady_clock::now()};
+  if (auto* const host = fiber_host::current()) return host->clock().now();
+  if (auto* const system = simulated_system()) return system->clock().now();
+  return std::chrono::steady_clock::now();
 }
 
 // --- interruptions --------------------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@
 
 namespace troupe {
 
-/// Now, on the clock by which waits of the caller are measured: the actor's in a fiber (virtual in a simulation), the
-/// steady clock elsewhere.
+/// Now, on the clock by which waits of the caller are measured: the actor's in a fiber, the process's in a simulation
+/// (virtual), the steady clock elsewhere.
 time_point current_time();
 
 /// While it lives, on the thread that made it, waits of that thread end when somebody interrupts it: they throw

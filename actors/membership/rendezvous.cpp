@@ -1,10 +1,10 @@
 #include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/random_device.hpp>
 #include <troupe/actors/membership/rendezvous.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 namespace troupe {
@@ -12,8 +12,8 @@ namespace troupe {
 namespace {
 
 std::string fresh_token() {
-  static std::mt19937_64 numbers{std::random_device{}()};
-  return fmt::format("{:016x}{:016x}", numbers(), numbers());
+  const auto first = random_number();
+  return fmt::format("{:016x}{:016x}", first, random_number());
 }
 
 }  // namespace

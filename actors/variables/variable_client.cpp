@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/random_device.hpp>
 #include <troupe/actors/values/codec.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
 
@@ -8,7 +9,6 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
-#include <random>
 
 namespace troupe {
 
@@ -49,8 +49,7 @@ variable_client::variable_client(caf::scheduled_actor* self, timers& clock, dial
       options_(options),
       fibers_(fibers) {
   // Two clients must not share a number, or a shard would mix up what they send again.
-  static thread_local std::mt19937_64 numbers{std::random_device{}()};
-  client_ = numbers();
+  client_ = random_number();
 }
 
 variable_client::~variable_client() {

@@ -22,7 +22,7 @@ joining_thread::joining_thread(std::function<void()> work) : implementation_(std
   }
 }
 
-bool joining_thread::is_possible() { return threadless_system() == nullptr; }
+bool joining_thread::is_possible() { return simulated_system() == nullptr; }
 
 joining_thread::~joining_thread() = default;
 

@@ -58,7 +58,7 @@ void open_steps::end_all() {
 replica_group::replica_group(caf::actor_system* system, options chosen)
     : options_(std::move(chosen)), system_(system), open_(std::make_shared<open_steps>()) {
   const system_scope scope;  // the group may end on another thread
-  if (system_ == nullptr) system_ = threadless_system();
+  if (system_ == nullptr) system_ = simulated_system();
   if (system_ == nullptr) {
     own_config_ = own_config();
     own_system_ = std::make_unique<caf::actor_system>(*own_config_);

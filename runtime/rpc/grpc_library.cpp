@@ -7,7 +7,7 @@
 namespace troupe::rpc {
 
 void keep_grpc_started() {
-  if (threadless_system() != nullptr)
+  if (simulated_system() != nullptr)
     throw failed_precondition_error{"the RPC layer \"grpc\" can't be simulated: use the layer \"caf\" there"};
   [[maybe_unused]] static const auto started = [] {
     ::grpc_init();

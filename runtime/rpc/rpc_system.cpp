@@ -59,7 +59,7 @@ void check_networked(const caf::actor_system& system, const char* what) {
 
 std::shared_ptr<caf::actor_system> shared_system(bool networked) {
   // In a simulation it is the process's own.
-  if (auto* const here = threadless_system()) return {std::shared_ptr<void>{}, here};
+  if (auto* const here = simulated_system()) return {std::shared_ptr<void>{}, here};
   const system_scope scope;
   auto& all = shared();
   const std::scoped_lock lock{all.mutex};

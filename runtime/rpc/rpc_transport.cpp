@@ -67,14 +67,14 @@ bool is_local_host(const std::string& host) {
 
 std::shared_ptr<bulk_transport> transport_towards(const task_address& server) {
   // The names of simulated hosts are none of this machine's.
-  if (threadless_system() != nullptr) return bulk_transport::current();
+  if (simulated_system() != nullptr) return bulk_transport::current();
   auto own = is_local_host(server.host) ? std::string{loopback} : number_towards(server.host);
   if (own.empty()) own = loopback;
   return provide(own, own);
 }
 
 std::shared_ptr<bulk_transport> transport_at(const task_address& listening) {
-  if (threadless_system() != nullptr) return bulk_transport::current();
+  if (simulated_system() != nullptr) return bulk_transport::current();
   if (is_wildcard(listening.host)) return provide(listening.host, own_name());
   if (is_local_host(listening.host)) return provide(loopback, loopback);
   return provide(listen_address(listening.host), listening.host);

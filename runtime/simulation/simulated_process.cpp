@@ -1,4 +1,3 @@
-#include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/simulation/simulated_connector.hpp>
@@ -25,7 +24,7 @@ class simulated_process::worker final : public caf::execution_unit {
   simulated_process& process_;
 };
 
-struct simulated_process::config : caf::actor_system_config, without_threads, own_connections {
+struct simulated_process::config : caf::actor_system_config, simulated_surroundings, own_connections {
   explicit config(simulated_process& of) : process(of) {
     guard_basp();
     add_troupe_types(*this);
@@ -41,6 +40,7 @@ struct simulated_process::config : caf::actor_system_config, without_threads, ow
     set("middleman.workers", std::size_t{0});
   }
 
+  std::uint64_t random() const override { return process.in_.application(); }
   std::shared_ptr<connector> make_connector() const override { return std::make_shared<simulated_connector>(process); }
 
   simulated_process& process;

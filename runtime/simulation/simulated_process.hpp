@@ -5,7 +5,9 @@
 #pragma once
 
 #include <troupe/actors/fibers/fiber.hpp>
+#include <troupe/actors/fibers/simulated_surroundings.hpp>
 #include <troupe/runtime/simulation/agenda.hpp>
+#include <troupe/runtime/simulation/random_streams.hpp>
 #include <troupe/runtime/simulation/simulated_scheduler.hpp>
 
 #include <caf/actor.hpp>
@@ -42,14 +44,14 @@ struct simulated_turns {
 /// While it lives, it is this process's turn; null: nobody's.
 class simulated_turn {
  public:
-  simulated_turn(simulated_turns& of, simulated_process* whose)
-      : turns_(of), around_(std::exchange(of.running, whose)) {}
+  simulated_turn(simulated_turns& of, simulated_process* whose);
   ~simulated_turn() { turns_.running = around_; }
   simulated_turn(const simulated_turn&) = delete;
 
  private:
   simulated_turns& turns_;
   simulated_process* around_;
+  simulated_system_scope system_;
 };
 
 class simulated_process {
@@ -58,6 +60,8 @@ class simulated_process {
     agenda& plan;
     simulated_network& network;
     simulated_turns& turns;
+    /// What the application draws from.
+    random_stream& application;
   };
 
   simulated_process(surroundings in, host_number host, std::string name, std::uint64_t incarnation);
@@ -68,6 +72,8 @@ class simulated_process {
   const std::string& name() const { return name_; }
   std::uint64_t incarnation() const { return incarnation_; }
   caf::actor_system& system() { return *system_; }
+  /// Null while it is being made and when it has ended.
+  caf::actor_system* system_if_made() const { return system_.get(); }
   agenda& plan() { return in_.plan; }
   simulated_network& network() { return in_.network; }
   simulated_multiplexer& multiplexer();
@@ -133,5 +139,10 @@ class simulated_process {
   std::vector<caf::actor> actors_;
   std::vector<std::weak_ptr<fiber_host>> programs_;
 };
+
+inline simulated_turn::simulated_turn(simulated_turns& of, simulated_process* whose)
+    : turns_(of),
+      around_(std::exchange(of.running, whose)),
+      system_(whose != nullptr ? whose->system_if_made() : nullptr) {}
 
 }  // namespace troupe

@@ -3,7 +3,9 @@
 #include "probe.hpp"
 
 #include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/fibers/random_device.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
+#include <troupe/actors/fibers/system_clock.hpp>
 #include <troupe/actors/values/message_type.hpp>
 #include <troupe/runtime/remote_actors.hpp>
 #include <troupe/runtime/simulated_world.hpp>
@@ -486,6 +488,58 @@ BOOST_AUTO_TEST_CASE(hosts_may_cause_failures_but_not_let_time_pass) {
   world.advance(1s);
   BOOST_TEST(world.starts("victim") == 2u);
   BOOST_TEST(!world.end_of("culprit").has_value());
+}
+
+BOOST_AUTO_TEST_CASE(the_time_of_day_is_the_hosts_own_and_virtual_in_fibers_and_in_handlers) {
+  const auto begin = troupe::system_clock::time_point{std::chrono::seconds{1'000'000'000}};
+  std::vector<troupe::system_clock::time_point> times;
+  simulated_world world{{.seed = 1}};
+  world.host("right", [&](simulated_host& here) {
+    sleep_for(2s);
+    times.push_back(troupe::system_clock::now());
+    const auto actor = here.spawn([&](caf::event_based_actor*) -> caf::behavior {
+      return {[&](caf::get_atom) {
+        times.push_back(troupe::system_clock::now());
+        times.push_back(begin + std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                                    current_time().time_since_epoch()));
+      }};
+    });
+    caf::anon_send(actor, caf::get_atom_v);
+  });
+  world.host("wrong", [&](simulated_host&) {
+    world.set_clock("wrong", 1h);
+    times.push_back(troupe::system_clock::now());
+  });
+  world.advance(3s);
+  BOOST_TEST_REQUIRE(times.size() == 4u);
+  BOOST_TEST((times[0] >= begin + 1h && times[0] < begin + 1h + 1s));
+  for (std::size_t i = 1; i < times.size(); ++i) BOOST_TEST((times[i] >= begin + 2s && times[i] < begin + 2100ms));
+  // Outside of a simulation it is what it is.
+  BOOST_TEST((std::chrono::abs(troupe::system_clock::now() - std::chrono::system_clock::now()) < 1min));
+}
+
+BOOST_AUTO_TEST_CASE(chance_comes_from_the_seed) {  // S-1
+  const auto drawn = [](std::uint64_t seed) {
+    std::vector<std::uint32_t> result;
+    simulated_world world{{.seed = seed}};
+    world.host("gambler", [&](simulated_host& here) {
+      const auto actor = here.spawn([&](caf::event_based_actor*) -> caf::behavior {
+        return {[&](caf::get_atom) { result.push_back(troupe::random_device{}()); }};
+      });
+      for (int i = 0; i < 10; ++i) {
+        result.push_back(troupe::random_device{}());
+        caf::anon_send(actor, caf::get_atom_v);
+        sleep_for(1ms);
+      }
+    });
+    world.advance(1s);
+    return result;
+  };
+  BOOST_TEST(drawn(1).size() == 20u);
+  BOOST_TEST(drawn(1) == drawn(1), boost::test_tools::per_element());
+  BOOST_TEST((drawn(1) != drawn(2)));
+  // Elsewhere it does not.
+  BOOST_TEST(troupe::random_number() != troupe::random_number());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,7 @@
 // Groups of processes in step on simulated hosts: what run_group takes, with its rendezvous, failure detection and
 // collectives, under failures.
 #include "probe.hpp"
+#include "support/sanitizer.hpp"
 
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/exploration.hpp>
@@ -135,7 +136,7 @@ BOOST_AUTO_TEST_CASE(processes_and_links_may_fail_in_every_way_and_none_waits_fo
         world.require(!simulate_group(world, 3, keep_summing, quick(), 10min).contains("nobody"), "");
         world.require(world.end_of("chief-0").has_value() || world.starts("chief-0") == 1, "the chief is lost");
       },
-      {.runs = 200, .faults = standard_faults({"worker-0", "worker-1"}), .processes = 0});
+      {.runs = runs_here(200), .faults = standard_faults({"worker-0", "worker-1"}), .processes = 0});
   BOOST_TEST(!result.found.has_value(), (result.found ? result.found->report() : std::string{}));
 }
 

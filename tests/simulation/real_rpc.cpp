@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(servers_that_die_and_links_that_break_leave_no_call_open) {
         });
         world.require(world.run_until([&] { return ended == 20; }, 10min), "a call is open");
       },
-      {.runs = 100,
+      {.runs = runs_here(100),
        .faults = fault_rates{.hosts = {"server", "client"}, .faults_per_second = 2, .until = 10s, .kills = 0}});
   BOOST_TEST(!result.found.has_value(), (result.found ? result.found->report() : std::string{}));
   const auto with_kills = explore(

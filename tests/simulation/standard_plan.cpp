@@ -2,6 +2,7 @@
 //
 // TROUPE_SEEDS says how many seeds (tools/test --nightly: 100,000), TROUPE_SEED which one alone.
 #include "probe.hpp"
+#include "support/sanitizer.hpp"
 
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
@@ -188,7 +189,7 @@ BOOST_AUTO_TEST_CASE(workers_and_actors_may_fail_in_every_way_and_no_update_is_l
   };
   auto hosts = member_hosts(size);
   std::erase_if(hosts, [](const std::string& each) { return each.starts_with("ps"); });
-  report(explore(scenario, {.runs = 1000, .faults = standard_faults(std::move(hosts)), .processes = 0}));
+  report(explore(scenario, {.runs = runs_here(1000), .faults = standard_faults(std::move(hosts)), .processes = 0}));
 }
 
 BOOST_AUTO_TEST_CASE(servers_may_fail_too_and_the_program_goes_on_from_its_checkpoint) {  // V-1, K-4
@@ -232,7 +233,7 @@ BOOST_AUTO_TEST_CASE(servers_may_fail_too_and_the_program_goes_on_from_its_check
                  limit);
     world.require(code == 0, "the program failed");
   };
-  report(explore(scenario, {.runs = 1000, .faults = standard_faults(member_hosts(size)), .processes = 0}));
+  report(explore(scenario, {.runs = runs_here(1000), .faults = standard_faults(member_hosts(size)), .processes = 0}));
 }
 
 BOOST_AUTO_TEST_CASE(a_seed_gives_the_same_run_again) {  // S-1
@@ -253,7 +254,7 @@ BOOST_AUTO_TEST_CASE(a_seed_gives_the_same_run_again) {  // S-1
                                     .faults = standard_faults({"worker-0", "worker-1", "worker-2", "ledger-0"})});
         world.require(!difference.has_value(), difference.value_or(""));
       },
-      {.runs = 1000, .processes = 0}));
+      {.runs = runs_here(1000), .processes = 0}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,25 +1,16 @@
+#include <troupe/actors/fibers/random_device.hpp>
 #include <troupe/actors/rpc/internal/rpc_door.hpp>
 
 #include <fmt/format.h>
 
-#include <random>
 #include <utility>
 
 namespace troupe::rpc {
 
-namespace {
-
-/// So that the sessions of a server that was started again are no sessions of the one before.
-std::uint64_t random_start() {
-  std::random_device source;
-  return (std::uint64_t{source()} << 32 | source()) >> 1;
-}
-
-}  // namespace
-
 door_actor::behavior_type door_state::make_behavior(door_options options) {
   options_ = std::move(options);
-  last_session_ = random_start();
+  // So that the sessions of a server that was started again are no sessions of the one before.
+  last_session_ = random_number() >> 1;
   detector_ =
       self_->spawn<caf::linked>(failure_detector, caf::actor_cast<suspicion_listener>(door_actor{self_}),
                                 failure_detector_options{options_.silence.ping_interval, options_.silence.silence_max});
