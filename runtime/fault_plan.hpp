@@ -164,6 +164,8 @@ class fault_plan {
 struct fault_rates {
   /// Those that fail; links are between any two of them.
   std::vector<std::string> hosts;
+  /// More of them, of which only the links with those in `hosts` fail: one whose end is the end of all.
+  std::vector<std::string> spared;
   /// On the average, of all kinds together.
   double faults_per_second = 1;
   /// No more begin after it; what is broken is mended.

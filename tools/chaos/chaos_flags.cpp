@@ -1,0 +1,182 @@
+#include "chaos_flags.hpp"
+#include "chaos_hosts.hpp"
+#include "plan_check.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <regex>
+
+#include <unistd.h>
+
+namespace troupe::tools {
+
+namespace {
+
+// In the order of a report.
+const std::vector<std::string> kinds_of_processes{"kill", "freeze"};
+const std::vector<std::string> kinds_of_hosts{"cut", "cut_one_way", "break_link", "switch_off"};
+
+/// More faults than any run of a day has.
+constexpr double faults_max = 1'000'000;
+constexpr double seconds_max = 86'400;
+
+duration duration_of(double seconds) {
+  return std::chrono::duration_cast<duration>(std::chrono::duration<double>{seconds});
+}
+
+[[noreturn]] void refuse(const std::string& what) { throw invalid_argument_error{what}; }
+
+double weight_of(const std::vector<std::string>& kinds, const char* kind, double weight) {
+  return std::find(kinds.begin(), kinds.end(), kind) == kinds.end() ? 0 : weight;
+}
+
+std::vector<std::string> kinds_of(const chaos_flags& flags) {
+  auto possible = kinds_of_processes;
+  if (flags.on_hosts) possible.insert(possible.end(), kinds_of_hosts.begin(), kinds_of_hosts.end());
+  for (const auto& kind : flags.kinds) {
+    if (std::find(possible.begin(), possible.end(), kind) != possible.end()) continue;
+    if (std::find(kinds_of_hosts.begin(), kinds_of_hosts.end(), kind) != kinds_of_hosts.end())
+      refuse(fmt::format("--kinds {} needs hosts of their own for the tasks: add --hosts (as root)", kind));
+    refuse(fmt::format("--kinds has {}, which is none of {}", kind, fmt::join(possible, ", ")));
+  }
+  return flags.kinds.empty() ? possible : flags.kinds;
+}
+
+/// Those that fail, and those of which only the links do.
+void divide_hosts(const chaos_flags& flags, const std::vector<task_id>& tasks, fault_rates& into) {
+  for (const auto& job : flags.jobs) {
+    if (job == "chief") refuse("--fail chief would end the job: the chief's links fail without it");
+    if (std::none_of(tasks.begin(), tasks.end(), [&](const auto& task) { return task.job == job; }))
+      refuse(fmt::format("--fail {} names no job of the cluster: worker, ps or one of --role", job));
+  }
+  for (const auto& task : tasks) {
+    const auto fails = flags.jobs.empty()
+                           ? !is_chief(task) && task.job != "ps"
+                           : std::find(flags.jobs.begin(), flags.jobs.end(), task.job) != flags.jobs.end();
+    (fails ? into.hosts : into.spared).push_back(host_name(task));
+  }
+}
+
+fault_plan draw_plan(chaos_flags& flags, const std::vector<task_id>& tasks) {
+  if (flags.longest_seconds < flags.shortest_seconds) refuse("--longest must be at least --shortest");
+  if (flags.rate * flags.duration_seconds > faults_max)
+    refuse(fmt::format("--rate {:g} for --duration {:g} s are more than {:g} faults", flags.rate,
+                       flags.duration_seconds, faults_max));
+  const auto kinds = kinds_of(flags);
+  fault_rates rates{.faults_per_second = flags.rate,
+                    .until = duration_of(flags.duration_seconds),
+                    .least = duration_of(flags.shortest_seconds),
+                    .most = duration_of(flags.longest_seconds),
+                    .kills = weight_of(kinds, "kill", 1),
+                    .freezes = weight_of(kinds, "freeze", 1),
+                    .cuts = weight_of(kinds, "cut", 1),
+                    .one_way_cuts = weight_of(kinds, "cut_one_way", 1),
+                    .breaks = weight_of(kinds, "break_link", 1),
+                    .power_losses = weight_of(kinds, "switch_off", 0.5)};
+  divide_hosts(flags, tasks, rates);
+  if (!flags.seed) flags.seed = std::random_device{}();
+  return draw_faults(rates, *flags.seed);
+}
+
+double limit_of(const chaos_flags& flags, const fault_plan& plan) {
+  if (flags.limit_seconds) return *flags.limit_seconds;
+  auto last = flags.plan_file.empty() ? duration_of(flags.duration_seconds) : duration{};
+  for (const auto& fault : plan.faults) last = std::max(last, fault.at);
+  constexpr double more_seconds = 600;
+  return 2 * std::chrono::duration<double>{last}.count() + more_seconds;
+}
+
+}  // namespace
+
+void add_chaos_flags(CLI::App& command, chaos_flags& flags) {
+  const auto seconds = CLI::Range(0.001, seconds_max);
+  auto* const plan = command.add_option("--plan", flags.plan_file, "the faults, as JSON (runtime/fault_plan.hpp)");
+  const auto drawn = [&](CLI::Option* option) { option->capture_default_str()->excludes(plan); };
+  drawn(
+      command.add_option("--rate", flags.rate, "faults per second, on the average")->check(CLI::Range(0.001, 1000.0)));
+  drawn(command.add_option("--duration", flags.duration_seconds, "seconds in which faults begin")->check(seconds));
+  drawn(command.add_option("--seed", flags.seed, "gives the same faults again; otherwise drawn, and printed"));
+  drawn(command.add_option("--shortest", flags.shortest_seconds, "seconds that each fault lasts, at least")
+            ->check(seconds));
+  drawn(command.add_option("--longest", flags.longest_seconds, "and at most")->check(seconds));
+  drawn(command
+            .add_option("--kinds", flags.kinds,
+                        "which faults, as kill,freeze; with --hosts also cut,cut_one_way,break_link,switch_off; all of "
+                        "them if not given")
+            ->delimiter(',')
+            ->expected(1)
+            ->allow_extra_args(false));
+  drawn(command
+            .add_option("--fail", flags.jobs,
+                        "the jobs whose tasks fail, as worker,ps; all but chief and ps if not given; of the others the "
+                        "links with these fail")
+            ->delimiter(',')
+            ->expected(1)
+            ->allow_extra_args(false));
+  command.add_flag("--hosts", flags.on_hosts,
+                   "each task on a host of its own, a network namespace; needs root, iproute2 and nftables");
+  command.add_option("--bandwidth", flags.bandwidth, "of each host with --hosts, as 50mbit; no limit if not given");
+  command
+      .add_option("--limit", flags.limit_seconds,
+                  "seconds that the job may take; twice the time of the faults and 600 if not given")
+      ->check(seconds);
+  command.add_option("--silence", flags.silence_seconds, "shorter silences, in seconds, need not be noticed")
+      ->capture_default_str()
+      ->check(seconds);
+  command.add_option("--notice-limit", flags.notice_seconds, "seconds within which the chief must notice a fault")
+      ->capture_default_str()
+      ->check(seconds);
+  command.add_option("--back-limit", flags.back_seconds, "seconds within which a member must be back")
+      ->capture_default_str()
+      ->check(seconds);
+  command.add_option("--report", flags.report_file, "the report goes to this file, too, as JSON");
+  command.add_option("--save-plan", flags.save_plan_file, "the faults go to this file, for --plan");
+  command.add_flag("-v,--verbose", flags.verbose, "a line for each fault, as on a terminal");
+  // Those that faults cause are not what a job is given up for.
+  constexpr int restarts_max = 1'000;
+  flags.launch.launch.restarts_max = restarts_max;
+  add_launch_flags(command, flags.launch);
+}
+
+bool is_drawn(const chaos_flags& flags) { return flags.plan_file.empty(); }
+
+chaos_options chaos_options_of(chaos_flags& flags) {
+  chaos_options result;
+  result.launch = launcher_options_of(flags.launch);
+  const auto tasks = tasks_of(result.launch);
+  if (flags.on_hosts && result.launch.host != launcher_options{}.host)
+    refuse("--host and --hosts exclude each other: hosts of their own have addresses of their own");
+  if (flags.on_hosts && tasks.size() > host_network::hosts_max)
+    refuse(fmt::format("--hosts has room for {} tasks, but these are {}", host_network::hosts_max, tasks.size()));
+  if (!flags.bandwidth.empty() && !flags.on_hosts) refuse("--bandwidth needs --hosts: only their cables have one");
+  if (!flags.bandwidth.empty() && !std::regex_match(flags.bandwidth, std::regex{"[1-9][0-9]{0,8}[kmg]?bit"}))
+    refuse(fmt::format("--bandwidth is {} but must be a rate such as 50mbit", flags.bandwidth));
+  result.plan = is_drawn(flags) ? draw_plan(flags, tasks) : fault_plan::from_file(flags.plan_file);
+  check_plan(result.plan, tasks, flags.on_hosts);
+  result.on_hosts = flags.on_hosts;
+  result.bandwidth = flags.bandwidth;
+  result.tells_faults = flags.verbose || ::isatty(STDERR_FILENO) == 1;
+  using seconds = std::chrono::duration<double>;
+  result.limits = {seconds{limit_of(flags, result.plan)}, seconds{flags.silence_seconds}, seconds{flags.notice_seconds},
+                   seconds{flags.back_seconds}};
+  return result;
+}
+
+std::string to_lines(const fault_plan& plan) {
+  const auto all = nlohmann::json::parse(plan.to_json());
+  std::string result = "{\"faults\": [";
+  auto is_first = true;
+  for (const auto& fault : all.at("faults")) {
+    result += (is_first ? "\n  " : ",\n  ") + fault.dump();
+    is_first = false;
+  }
+  return result + "]}\n";
+}
+
+}  // namespace troupe::tools
