@@ -11,6 +11,7 @@
 #include <array>
 #include <random>
 #include <regex>
+#include <sstream>
 
 #include <unistd.h>
 
@@ -25,12 +26,22 @@ const std::vector<std::string> kinds_of_hosts{"cut", "cut_one_way", "break_link"
 /// More faults than any run of a day has.
 constexpr double faults_max = 1'000'000;
 constexpr double seconds_max = 86'400;
+constexpr double rate_min = 0.001;
+constexpr double rate_max = 1'000;
 
 duration duration_of(double seconds) {
   return std::chrono::duration_cast<duration>(std::chrono::duration<double>{seconds});
 }
 
 [[noreturn]] void refuse(const std::string& what) { throw invalid_argument_error{what}; }
+
+/// "kill,freeze" as two.
+std::vector<std::string> split(const std::string& names) {
+  std::vector<std::string> result;
+  std::istringstream in{names};
+  for (std::string name; std::getline(in, name, ',');) result.push_back(name);
+  return result;
+}
 
 double weight_of(const std::vector<std::string>& kinds, const char* kind, double weight) {
   return std::find(kinds.begin(), kinds.end(), kind) == kinds.end() ? 0 : weight;
@@ -39,26 +50,27 @@ double weight_of(const std::vector<std::string>& kinds, const char* kind, double
 std::vector<std::string> kinds_of(const chaos_flags& flags) {
   auto possible = kinds_of_processes;
   if (flags.on_hosts) possible.insert(possible.end(), kinds_of_hosts.begin(), kinds_of_hosts.end());
-  for (const auto& kind : flags.kinds) {
+  const auto chosen = split(flags.kinds);
+  for (const auto& kind : chosen) {
     if (std::find(possible.begin(), possible.end(), kind) != possible.end()) continue;
     if (std::find(kinds_of_hosts.begin(), kinds_of_hosts.end(), kind) != kinds_of_hosts.end())
       refuse(fmt::format("--kinds {} needs hosts of their own for the tasks: add --hosts (as root)", kind));
     refuse(fmt::format("--kinds has {}, which is none of {}", kind, fmt::join(possible, ", ")));
   }
-  return flags.kinds.empty() ? possible : flags.kinds;
+  return chosen.empty() ? possible : chosen;
 }
 
 /// Those that fail, and those of which only the links do.
 void divide_hosts(const chaos_flags& flags, const std::vector<task_id>& tasks, fault_rates& into) {
-  for (const auto& job : flags.jobs) {
+  const auto jobs = split(flags.jobs);
+  for (const auto& job : jobs) {
     if (job == "chief") refuse("--fail chief would end the job: the chief's links fail without it");
     if (std::none_of(tasks.begin(), tasks.end(), [&](const auto& task) { return task.job == job; }))
       refuse(fmt::format("--fail {} names no job of the cluster: worker, ps or one of --role", job));
   }
   for (const auto& task : tasks) {
-    const auto fails = flags.jobs.empty()
-                           ? !is_chief(task) && task.job != "ps"
-                           : std::find(flags.jobs.begin(), flags.jobs.end(), task.job) != flags.jobs.end();
+    const auto fails = flags.jobs.empty() ? !is_chief(task) && task.job != "ps"
+                                          : std::find(jobs.begin(), jobs.end(), task.job) != jobs.end();
     (fails ? into.hosts : into.spared).push_back(host_name(task));
   }
 }
@@ -94,47 +106,59 @@ double limit_of(const chaos_flags& flags, const fault_plan& plan) {
 
 }  // namespace
 
-void add_chaos_flags(CLI::App& command, chaos_flags& flags) {
-  const auto seconds = CLI::Range(0.001, seconds_max);
+namespace {
+
+constexpr double second_fraction_min = 0.001;
+
+/// What gives the faults: a plan, or how they are drawn.
+void add_flags_of_faults(CLI::App& command, chaos_flags& flags) {
   auto* const plan = command.add_option("--plan", flags.plan_file, "the faults, as JSON (runtime/fault_plan.hpp)");
-  const auto drawn = [&](CLI::Option* option) { option->capture_default_str()->excludes(plan); };
-  drawn(
-      command.add_option("--rate", flags.rate, "faults per second, on the average")->check(CLI::Range(0.001, 1000.0)));
-  drawn(command.add_option("--duration", flags.duration_seconds, "seconds in which faults begin")->check(seconds));
-  drawn(command.add_option("--seed", flags.seed, "gives the same faults again; otherwise drawn, and printed"));
-  drawn(command.add_option("--shortest", flags.shortest_seconds, "seconds that each fault lasts, at least")
-            ->check(seconds));
-  drawn(command.add_option("--longest", flags.longest_seconds, "and at most")->check(seconds));
-  drawn(command
-            .add_option("--kinds", flags.kinds,
-                        "which faults, as kill,freeze; with --hosts also cut,cut_one_way,break_link,switch_off; all of "
-                        "them if not given")
-            ->delimiter(',')
-            ->expected(1)
-            ->allow_extra_args(false));
-  drawn(command
-            .add_option("--fail", flags.jobs,
-                        "the jobs whose tasks fail, as worker,ps; all but chief and ps if not given; of the others the "
-                        "links with these fail")
-            ->delimiter(',')
-            ->expected(1)
-            ->allow_extra_args(false));
-  command.add_flag("--hosts", flags.on_hosts,
-                   "each task on a host of its own, a network namespace; needs root, iproute2 and nftables");
-  command.add_option("--bandwidth", flags.bandwidth, "of each host with --hosts, as 50mbit; no limit if not given");
+  const auto add_number = [&](const char* name, double& value, double least, double most, const char* what) {
+    command.add_option(name, value, what)->capture_default_str()->check(CLI::Range(least, most))->excludes(plan);
+  };
+  const auto add_names = [&](const char* name, std::string& names, const char* what) {
+    command.add_option(name, names, what)->excludes(plan);
+  };
+  add_number("--rate", flags.rate, rate_min, rate_max, "faults per second, on the average");
+  add_number("--duration", flags.duration_seconds, second_fraction_min, seconds_max, "seconds in which faults begin");
+  command.add_option("--seed", flags.seed, "gives the same faults again; otherwise drawn, and printed")->excludes(plan);
+  add_number("--shortest", flags.shortest_seconds, second_fraction_min, seconds_max,
+             "seconds that each fault lasts, at least");
+  add_number("--longest", flags.longest_seconds, second_fraction_min, seconds_max, "and at most");
+  add_names("--kinds", flags.kinds,
+            "which faults, as kill,freeze; with --hosts also cut,cut_one_way,break_link,switch_off; all of them if not "
+            "given");
+  add_names("--fail", flags.jobs,
+            "the jobs whose tasks fail, as worker,ps; all but chief and ps if not given; of the others the links with "
+            "these fail");
+}
+
+/// What must hold, and by when.
+void add_flags_of_limits(CLI::App& command, chaos_flags& flags) {
+  const auto add_seconds = [&](const char* name, double& value, double least, const char* what) {
+    command.add_option(name, value, what)->capture_default_str()->check(CLI::Range(least, seconds_max));
+  };
   command
       .add_option("--limit", flags.limit_seconds,
                   "seconds that the job may take; twice the time of the faults and 600 if not given")
-      ->check(seconds);
-  command.add_option("--silence", flags.silence_seconds, "shorter silences, in seconds, need not be noticed")
-      ->capture_default_str()
-      ->check(seconds);
-  command.add_option("--notice-limit", flags.notice_seconds, "seconds within which the chief must notice a fault")
-      ->capture_default_str()
-      ->check(seconds);
-  command.add_option("--back-limit", flags.back_seconds, "seconds within which a member must be back")
-      ->capture_default_str()
-      ->check(seconds);
+      ->check(CLI::Range(second_fraction_min, seconds_max));
+  add_seconds("--wait", flags.wait_seconds, 0,
+              "seconds that all members have to join; the times of faults count from when they have, or from then");
+  add_seconds("--silence", flags.silence_seconds, second_fraction_min,
+              "shorter silences, in seconds, need not be noticed");
+  add_seconds("--notice-limit", flags.notice_seconds, second_fraction_min,
+              "seconds within which the chief must notice a fault");
+  add_seconds("--back-limit", flags.back_seconds, second_fraction_min, "seconds within which a member must be back");
+}
+
+}  // namespace
+
+void add_chaos_flags(CLI::App& command, chaos_flags& flags) {
+  add_flags_of_faults(command, flags);
+  command.add_flag("--hosts", flags.on_hosts,
+                   "each task on a host of its own, a network namespace; needs root, iproute2 and nftables");
+  command.add_option("--bandwidth", flags.bandwidth, "of each host with --hosts, as 50mbit; no limit if not given");
+  add_flags_of_limits(command, flags);
   command.add_option("--report", flags.report_file, "the report goes to this file, too, as JSON");
   command.add_option("--save-plan", flags.save_plan_file, "the faults go to this file, for --plan");
   command.add_flag("-v,--verbose", flags.verbose, "a line for each fault, as on a terminal");
@@ -161,6 +185,7 @@ chaos_options chaos_options_of(chaos_flags& flags) {
   check_plan(result.plan, tasks, flags.on_hosts);
   result.on_hosts = flags.on_hosts;
   result.bandwidth = flags.bandwidth;
+  result.wait = std::chrono::duration<double>{flags.wait_seconds};
   result.tells_faults = flags.verbose || ::isatty(STDERR_FILENO) == 1;
   using seconds = std::chrono::duration<double>;
   result.limits = {seconds{limit_of(flags, result.plan)}, seconds{flags.silence_seconds}, seconds{flags.notice_seconds},

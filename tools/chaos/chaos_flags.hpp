@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace troupe::tools {
 
@@ -21,11 +20,13 @@ struct chaos_flags {
   std::optional<std::uint64_t> seed;
   double shortest_seconds = 0.05;
   double longest_seconds = 3;
-  std::vector<std::string> kinds;
-  std::vector<std::string> jobs;
+  /// Names with commas between them.
+  std::string kinds;
+  std::string jobs;
   bool on_hosts = false;
   std::string bandwidth;
   std::optional<double> limit_seconds;
+  double wait_seconds = 10;
   double silence_seconds = 3;
   double notice_seconds = 10;
   double back_seconds = 30;

@@ -13,6 +13,8 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include <poll.h>
 #include <stdlib.h>
@@ -92,11 +94,18 @@ placement one_host_each(const host_network& network, const std::vector<task_id>&
   };
 }
 
+clock::duration whole(std::chrono::duration<double> time) { return std::chrono::duration_cast<clock::duration>(time); }
+
+std::optional<std::vector<recorded_event>> events_in(const std::string& file) {
+  if (!std::filesystem::exists(file)) return {};
+  return read_events(file);
+}
+
 /// What is done between what the launcher does.
 class chaos_turn {
  public:
-  chaos_turn(const chaos_options& options, launcher& job, fault_injector& injector)
-      : options_(options), job_(job), injector_(injector) {}
+  chaos_turn(const chaos_options& options, std::string events, launcher& job, fault_injector& injector)
+      : options_(options), events_(std::move(events)), job_(job), injector_(injector) {}
 
   /// Returns how long the launcher may wait.
   milliseconds operator()() {
@@ -109,6 +118,9 @@ class chaos_turn {
       job_.request_stop(SIGTERM);
     }
     if (over_limit) return milliseconds::max();
+    constexpr milliseconds pause{10};
+    if (!has_begun_ && now < wait_end_ && !have_all_joined()) return pause;
+    if (!std::exchange(has_begun_, true)) injector_.start(now);
     injector_.apply_due(now);
     tell();
     const auto next = std::min(end_, injector_.next().value_or(end_));
@@ -118,6 +130,14 @@ class chaos_turn {
   bool over_limit = false;
 
  private:
+  bool have_all_joined() const {
+    std::set<task_id> joined;
+    for (const auto& each : events_in(events_).value_or(std::vector<recorded_event>{}))
+      if (each.kind == event_kind::member_joined) joined.insert(each.task);
+    return std::all_of(tasks_.begin(), tasks_.end(),
+                       [&](const task_id& each) { return is_chief(each) || joined.contains(each); });
+  }
+
   void tell() {
     for (; told_ < injector_.history().size() && options_.tells_faults; ++told_) {
       const auto& done = injector_.history()[told_];
@@ -127,9 +147,13 @@ class chaos_turn {
   }
 
   const chaos_options& options_;
+  std::string events_;
   launcher& job_;
   fault_injector& injector_;
-  clock::time_point end_ = clock::now() + std::chrono::duration_cast<clock::duration>(options_.limits.job);
+  std::vector<task_id> tasks_ = tasks_of(options_.launch);
+  clock::time_point wait_end_ = clock::now() + whole(options_.wait);
+  clock::time_point end_ = clock::now() + whole(options_.limits.job);
+  bool has_begun_ = false;
   std::size_t told_ = 0;
 };
 
@@ -147,8 +171,7 @@ job_record run_under_faults(const chaos_options& options) {
     launcher job{std::move(launch)};
     fault_injector injector{options.plan, result.tasks, job, network.get()};
     result.begin = clock::now();
-    injector.start(result.begin);
-    chaos_turn turn{options, job, injector};
+    chaos_turn turn{options, events.file(), job, injector};
     result.exit_code = job.run([&turn] { return turn(); });
     result.end = clock::now();
     result.over_limit = turn.over_limit;
@@ -156,7 +179,7 @@ job_record run_under_faults(const chaos_options& options) {
     result.left_out = injector.left();
   }
   result.processes_left = processes_that_stay(fmt::format("{}={}", event_file_variable, events.file()));
-  if (std::filesystem::exists(events.file())) result.events = read_events(events.file());
+  result.events = events_in(events.file());
   return result;
 }
 

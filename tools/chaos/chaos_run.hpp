@@ -20,6 +20,8 @@ struct chaos_options {
   std::string bandwidth;
   /// Each fault is a line of the launcher's.
   bool tells_faults = false;
+  /// The plan's times count from when all members have joined, but from so long after the job's start at the latest.
+  std::chrono::duration<double> wait{10};
   chaos_limits limits;
 };
 
