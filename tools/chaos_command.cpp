@@ -84,7 +84,11 @@ int run(chaos_flags& flags) {
     const auto options = prepare(flags);
     if (options.on_hosts)
       if (const auto obstacle = host_network::obstacle()) {
-        fmt::print(stderr, "troupe chaos: --hosts is impossible here: {}\n", *obstacle);
+        fmt::print(
+            stderr,
+            "troupe chaos: --hosts is impossible here: {}\nIt needs root, iproute2 and nftables; without it only "
+            "processes fail, not links.\n",
+            *obstacle);
         return chaos_exit::impossible;
       }
     fmt::print(stderr, "troupe chaos: {} {}, limit {:g} s\n", options.plan.faults.size(),

@@ -84,6 +84,15 @@ BOOST_AUTO_TEST_CASE(without_hosts_of_their_own_only_processes_fail) {
   BOOST_TEST(refusal_of_one([](auto& at) { at.kill("worker-0"); }, false).empty());
 }
 
+BOOST_AUTO_TEST_CASE(the_plan_of_the_lesson_is_possible_for_the_cluster_of_the_lesson) {
+  launcher_options options;
+  options.workers = 4;
+  options.servers = 2;
+  const auto plan = fault_plan::from_file(TROUPE_SOURCE_FOLDER "/examples/chaos/plan.json");
+  check_plan(plan, tasks_of(options), true);
+  BOOST_TEST(plan.faults.size() == 7);
+}
+
 BOOST_AUTO_TEST_CASE(what_only_a_simulation_can_have_is_refused_and_why) {
   fault_plan single;
   single.drop({.from = "worker-0"}, 2);
