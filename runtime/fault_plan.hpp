@@ -23,7 +23,7 @@
 // heal, break_link, silence_link ("host", "other"); heal_everything; drop, duplicate, delay ("from", "to", "type",
 // "nth", "delay_ms"); fail_at, kill_at ("point", "nth"). Without "when" and "when_sent", "at_ms" counts from the start
 // of the run, else from when it happened for the "count"-th time. What it means is said at simulated_world, for which
-// plans are.
+// plans are; `troupe chaos` does most of it to real processes.
 #pragma once
 
 #include <troupe/actors/fibers/time.hpp>

@@ -1,6 +1,7 @@
 #include "chaos_job.hpp"
 #include "process_cluster.hpp"
 
+#include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 #include <troupe/runtime/fault_plan.hpp>
 
