@@ -18,15 +18,13 @@ namespace {
 
 constexpr auto description =
     "Runs PROGRAM as troupe run does, while its processes, and with --hosts their links, fail by a plan, and reports "
-    "what "
-    "that did. PROGRAM may also be written as -- troupe run [OPTIONS] PROGRAM.";
+    "what that did. PROGRAM may also be written as -- troupe run [OPTIONS] PROGRAM.";
 
 constexpr auto footer =
-    "Hosts have the names that they have in a simulation: chief-0, worker-1, ps-0. What was killed or switched off "
-    "stays "
-    "down until the plan restarts it; what it kills for good is started again as under troupe run. The report, on "
-    "standard error, says how many faults there were, how soon the chief noticed those that keep a member from it, how "
-    "soon members were back, and whether the job succeeded, everything was noticed and is back, and no process is "
+    "Hosts have the names that they have in a simulation: chief-0, worker-1, ps-0. What was killed or switched off\n"
+    "stays down until the plan restarts it; what it only kills is started again as under troupe run. The report, on\n"
+    "standard error, says how many faults there were, how soon the chief noticed those that keep a member from it, how\n"
+    "soon members were back, and whether the job succeeded, everything was noticed and is back, and no process is\n"
     "left.\n"
     "\n"
     "Exit codes:\n"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <random>
 #include <regex>
 #include <sstream>
@@ -101,12 +101,8 @@ double limit_of(const chaos_flags& flags, const fault_plan& plan) {
   auto last = flags.plan_file.empty() ? duration_of(flags.duration_seconds) : duration{};
   for (const auto& fault : plan.faults) last = std::max(last, fault.at);
   constexpr double more_seconds = 600;
-  return 2 * std::chrono::duration<double>{last}.count() + more_seconds;
+  return std::ceil(2 * std::chrono::duration<double>{last}.count() + more_seconds);
 }
-
-}  // namespace
-
-namespace {
 
 constexpr double second_fraction_min = 0.001;
 
