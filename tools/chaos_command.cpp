@@ -23,9 +23,9 @@ constexpr auto description =
 constexpr auto footer =
     "Hosts have the names that they have in a simulation: chief-0, worker-1, ps-0. What was killed or switched off\n"
     "stays down until the plan restarts it; what it only kills is started again as under troupe run. The report, on\n"
-    "standard error, says how many faults there were, how soon the chief noticed those that keep a member from it, how\n"
-    "soon members were back, and whether the job succeeded, everything was noticed and is back, and no process is\n"
-    "left.\n"
+    "standard error, says how many faults there were, how soon the chief noticed those that keep a member from it,\n"
+    "how soon members were back, and whether the job succeeded, everything was noticed and is back, and no process\n"
+    "is left.\n"
     "\n"
     "Exit codes:\n"
     "  0     the job has succeeded, and all that must hold did\n"
