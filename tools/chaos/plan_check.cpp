@@ -25,8 +25,14 @@ std::string_view obstacle_of(fault_kind what) {
     case fault_kind::fail_at:
     case fault_kind::kill_at:
       return "needs to stop the code at a point; only a simulation does: use kill at a time";
-    default:
+    case fault_kind::kill:
+    case fault_kind::restart:
+    case fault_kind::freeze:
+    case fault_kind::thaw:
+    case fault_kind::heal_everything:
       return {};
+    default:
+      return needs_hosts(what) ? "" : "is nothing that real processes can have; only a simulation does that";
   }
 }
 
@@ -73,7 +79,17 @@ class fault_check {
 }  // namespace
 
 bool needs_hosts(fault_kind what) {
-  return what == fault_kind::switch_off || (what >= fault_kind::cut && what <= fault_kind::silence_link);
+  switch (what) {
+    case fault_kind::switch_off:
+    case fault_kind::cut:
+    case fault_kind::cut_one_way:
+    case fault_kind::heal:
+    case fault_kind::break_link:
+    case fault_kind::silence_link:
+      return true;
+    default:
+      return false;
+  }
 }
 
 void check_plan(const fault_plan& plan, const std::vector<task_id>& tasks, bool on_hosts) {
