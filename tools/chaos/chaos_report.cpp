@@ -35,7 +35,7 @@ invariant judged(std::string what, const std::vector<std::string>& cases) {
 invariant success(const job_record& job, const chaos_limits& limits) {
   std::vector<std::string> cases;
   if (job.over_limit)
-    cases.push_back("it was stopped at the limit");
+    cases.emplace_back("it was stopped at the limit");
   else if (job.exit_code != 0)
     cases.emplace_back(job.exit_code ? fmt::format("its exit code is {}", *job.exit_code) : "its chief did not end");
   return judged(fmt::format("the job succeeds within {:g} s", limits.job.count()), cases);
