@@ -24,7 +24,8 @@
 // heal, break_link, silence_link ("host", "other"), slow_link ("host", "other", "latency_ms", "jitter_ms",
 // "bytes_per_second"); heal_everything; drop, duplicate, delay ("from", "to", "type", "nth", "delay_ms"); fail_at,
 // kill_at, hang_at ("point", "nth"). Without "when" and "when_sent", "at_ms" counts from the start of the run, else
-// from when it happened for the "count"-th time. What it means is said at simulated_world, for which plans are.
+// from when it happened for the "count"-th time. What it means is said at simulated_world, for which plans are; `troupe
+// chaos` does most of it to real processes.
 #pragma once
 
 #include <troupe/actors/fibers/time.hpp>
@@ -184,6 +185,8 @@ class fault_plan {
 struct fault_rates {
   /// Those that fail; links are between any two of them.
   std::vector<std::string> hosts;
+  /// More of them, of which only the links with those in `hosts` fail: one whose end is the end of all.
+  std::vector<std::string> spared;
   /// On the average, of all kinds together.
   double faults_per_second = 1;
   /// No more begin after it; what is broken is mended.

@@ -2,6 +2,7 @@
 #include <troupe/actors/fibers/crash_report.hpp>
 #include <troupe/device/base/exception_types.hpp>
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
+#include <troupe/runtime/cluster/event_file.hpp>
 #include <troupe/runtime/cluster/event_log.hpp>
 #include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
@@ -20,6 +21,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 
 namespace troupe {
@@ -74,6 +76,8 @@ std::unique_ptr<cluster> make_cluster(caf::actor_system& system, const process& 
                                 : std::make_unique<cluster>(system, here.flags.size, options);
   made->set_arguments(here.flags.program);
   if (const auto log = spdlog::get(program_log_name); log && here.flags.config) log_events(system, made->events(), log);
+  if (const auto* const path = std::getenv(event_file_variable); path != nullptr && here.flags.config)
+    write_events(system, made->events(), path);
   return made;
 }
 

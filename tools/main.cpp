@@ -1,6 +1,9 @@
 // The `troupe` command. Each subcommand registers itself from a file of its own; its callback sets the exit code.
 #include "bench_command.hpp"
+#include "chaos_command.hpp"
+#include "launch_flags.hpp"
 #include "run_command.hpp"
+#include "simulate_command.hpp"
 
 #include <troupe/device/base/error.hpp>
 
@@ -22,6 +25,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   auto exit_code = EXIT_SUCCESS;
   troupe::tools::add_run_command(app, exit_code);
+  troupe::tools::add_chaos_command(app, exit_code);
+  troupe::tools::add_simulate_command(app, exit_code);
   troupe::tools::add_bench_command(app);
   try {
     app.parse(troupe::tools::without_separator(argc, argv));

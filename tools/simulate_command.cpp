@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +30,8 @@ namespace {
 constexpr auto exit_usage = 2;
 
 constexpr auto description =
-    "Runs PROGRAM, a test that searches in virtual time (explore, TROUPE_SIMULATION_TEST), with the seeds, the plan and "
+    "Runs PROGRAM, a test that searches in virtual time (explore, TROUPE_SIMULATION_TEST), with the seeds, the plan "
+    "and "
     "the choices that are given here, and keeps what it finds: shrunk, drawn, and with what it takes to see it again.";
 
 constexpr auto footer =
@@ -129,8 +132,9 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       command->add_option("--plan", flags->plan, "a file with a plan of failures (JSON), instead of those of the test");
   auto* const drawn =
       command->add_option("--drawn-choices", flags->drawn_choices, "so many choices of the next step are drawn");
-  auto* const deviations = command->add_option(
-      "--deviations", flags->deviations, "steps come in order but for these choices: 12:1,40:2 passes 1 over at choice 12");
+  auto* const deviations =
+      command->add_option("--deviations", flags->deviations,
+                          "steps come in order but for these choices: 12:1,40:2 passes 1 over at choice 12");
   auto* const found =
       command->add_option("--found", flags->found, "the folder for what is found")->capture_default_str();
   auto* const again =

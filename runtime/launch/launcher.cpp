@@ -50,7 +50,7 @@ class launcher::implementation {
  public:
   explicit implementation(launcher_options options);
 
-  int run();
+  int run(const std::function<milliseconds()>& turn);
   void start();
   bool poll_once(milliseconds timeout);
   void request_stop(int signal);
@@ -59,15 +59,23 @@ class launcher::implementation {
     task_id id;
     std::string name;
     std::size_t colour = 0;
-    port_reservation port;
+    std::optional<port_reservation> port;
+    std::vector<std::string> launcher;
     std::map<std::string, std::string> environment;
     std::optional<child_process> process;
     std::array<line_splitter, 2> lines;  ///< of standard output and of standard error
     std::optional<clock::time_point> restart_at;
     int restarts = 0;
+    /// It was taken down, and not brought back since.
+    bool is_down = false;
+    /// It was brought back while the process that was taken down had not ended.
+    bool is_replaced = false;
   };
 
   task& find(const task_id& id);
+  void take_down(const task_id& id);
+  void bring_back(const task_id& id);
+  void report(std::string_view text);
 
   std::optional<int> exit_code_;
   cluster_spec cluster_;
@@ -75,6 +83,7 @@ class launcher::implementation {
  private:
   enum class phase { idle, running, asking, leaving, stopping, killing, ended };
 
+  task_address find_place(task& of);
   void reserve_tasks();
   bool is_progress_chosen() const;
   void launch(task& which);
@@ -93,7 +102,6 @@ class launcher::implementation {
   void enter(phase next, milliseconds limit);
   void signal_all(int signal);
   bool any_alive() const;
-  void report(std::string_view text);
   void report_left(std::string_view what);
   void write(output_stream stream, std::string_view text);
 
@@ -125,13 +133,21 @@ launcher::implementation::implementation(launcher_options options)
   reserve_tasks();
 }
 
+task_address launcher::implementation::find_place(task& of) {
+  if (!options_.place) return {options_.host, of.port.emplace(options_.host).port()};
+  auto found = options_.place(of.id);
+  of.launcher = std::move(found.launcher);
+  return std::move(found.address);
+}
+
 void launcher::implementation::reserve_tasks() {
   const auto add = [this](const char* job, int count, std::vector<task_address>& addresses) {
     for (auto index = 0; index < count; ++index) {
-      task_id id{job, index};
-      port_reservation port{options_.host};
-      addresses.push_back({options_.host, port.port()});
-      tasks_.push_back({id, display_name(id), tasks_.size(), std::move(port), {}, {}, {}, {}, 0});
+      auto& made = tasks_.emplace_back();
+      made.id = {job, index};
+      made.name = display_name(made.id);
+      made.colour = tasks_.size() - 1;
+      addresses.push_back(find_place(made));
     }
   };
   add("ps", options_.servers, cluster_.ps);
@@ -157,11 +173,11 @@ bool launcher::implementation::is_progress_chosen() const {
   return std::getenv(progress_variable) != nullptr || options_.environment.contains(progress_variable);
 }
 
-int launcher::implementation::run() {
+int launcher::implementation::run(const std::function<milliseconds()>& turn) {
   outlive_readers();
   signals_.emplace(std::initializer_list<int>{SIGINT, SIGTERM, SIGHUP});
   start();
-  while (poll_once(std::chrono::hours{1})) {
+  while (poll_once(turn ? turn() : std::chrono::hours{1})) {
   }
   signals_.reset();
   return exit_code_.value_or(EXIT_FAILURE);
@@ -179,7 +195,11 @@ void launcher::implementation::start() {
 }
 
 void launcher::implementation::launch(task& which) {
-  which.process.emplace(child_process_options{program_path_, options_.arguments, which.environment});
+  auto command = which.launcher;
+  command.push_back(program_path_);
+  command.insert(command.end(), options_.arguments.begin(), options_.arguments.end());
+  which.process.emplace(
+      child_process_options{command.front(), {command.begin() + 1, command.end()}, which.environment});
 }
 
 bool launcher::implementation::poll_once(milliseconds timeout) {
@@ -264,6 +284,11 @@ void launcher::implementation::collect_end(task& which) {
   which.process.reset();
   if (which.id.job == "chief") {
     on_chief_end(*status);
+  } else if (which.is_replaced) {
+    which.is_replaced = false;
+    if (phase_ == phase::running) which.restart_at = clock::now();
+  } else if (which.is_down) {
+    // Until it is brought back.
   } else if (phase_ == phase::running && !status->success()) {
     on_failure(which, to_string(*status));
   }
@@ -306,10 +331,29 @@ void launcher::implementation::start_due_tasks() {
   }
 }
 
+void launcher::implementation::take_down(const task_id& id) {
+  auto& which = find(id);
+  if (id.job == "chief") throw invalid_argument_error{"the chief can't be taken down: its end is the job's"};
+  if (!which.process || which.is_down || which.is_replaced)
+    throw failed_precondition_error{fmt::format("{} does not run", which.name)};
+  which.process->signal(SIGKILL);
+  which.is_down = true;
+}
+
+void launcher::implementation::bring_back(const task_id& id) {
+  auto& which = find(id);
+  if (!which.is_down) throw failed_precondition_error{fmt::format("{} was not taken down", which.name)};
+  which.is_down = false;
+  if (which.process)
+    which.is_replaced = true;
+  else if (phase_ == phase::running)
+    which.restart_at = clock::now();
+}
+
 /// Without a worker the chief would wait for one that never comes.
 void launcher::implementation::check_workers_left() {
   for (const auto& each : tasks_) {
-    if (each.id.job == "worker" && (each.process || each.restart_at)) return;
+    if (each.id.job == "worker" && (each.process || each.restart_at || each.is_down)) return;
   }
   report("no worker is left; stopping the job");
   lacks_workers_ = true;
@@ -420,7 +464,7 @@ launcher::launcher(launcher_options options) : implementation_(std::make_unique<
 
 launcher::~launcher() = default;
 
-int launcher::run() { return implementation_->run(); }
+int launcher::run(const std::function<milliseconds()>& turn) { return implementation_->run(turn); }
 
 void launcher::start() { implementation_->start(); }
 
@@ -443,5 +487,11 @@ void launcher::kill(const task_id& task, int signal) {
   auto& process = implementation_->find(task).process;
   if (process) process->signal(signal);
 }
+
+void launcher::take_down(const task_id& task) { implementation_->take_down(task); }
+
+void launcher::bring_back(const task_id& task) { implementation_->bring_back(task); }
+
+void launcher::say(std::string_view line) { implementation_->report(line); }
 
 }  // namespace troupe

@@ -11,14 +11,19 @@
 //                      '--request_stop, no worker left, no reader left--> asking the chief ------'
 //                                               '---------chief ended--------'   stop_grace
 //
+// Whoever tests how a job bears failures takes tasks down and brings them back at times of its own; these restarts are
+// not counted.
+//
 // Everything happens in poll_once, on one thread: no lock, no handler, no background activity.
 #pragma once
 
 #include <troupe/runtime/cluster/cluster_spec.hpp>
 #include <troupe/runtime/launch/task_console.hpp>
+#include <troupe/runtime/launch/task_place.hpp>
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,7 +44,8 @@ struct launcher_options {
   std::map<std::string, int> roles;                ///< members of other roles
   int restarts_max = 10;                           ///< of each member; 0 starts nothing again
   std::string host = "127.0.0.1";                  ///< the address of this machine that all tasks listen on
-  std::chrono::milliseconds restart_delay{100};    ///< before the first restart; doubles each time
+  placement place;  ///< where each task runs, in place of `host`, at ports that nobody else may take; empty: there
+  std::chrono::milliseconds restart_delay{100};  ///< before the first restart; doubles each time
   std::chrono::milliseconds restart_delay_max{5'000};
   std::chrono::milliseconds leave_grace{2'000};   ///< after the chief's end, for the others to end by themselves
   std::chrono::milliseconds stop_grace{12'000};   ///< between SIGTERM and SIGKILL; more than run()'s 10 s
@@ -63,8 +69,9 @@ class launcher {
 
   /// Starts everything, forwards SIGINT, SIGTERM and SIGHUP (as SIGTERM) until the job has ended (a second one kills),
   /// and returns the job's exit code. Signals that this process ignores are not forwarded (nohup). From then on SIGPIPE
-  /// does not end this process.
-  int run();
+  /// does not end this process. `turn` is called before each wait for something to happen, which is no longer than it
+  /// says.
+  int run(const std::function<std::chrono::milliseconds()>& turn = {});
 
   /// Starts servers, workers and the chief, in this order. Throws what child_process throws; then nothing runs.
   void start();
@@ -84,6 +91,14 @@ class launcher {
   int restarts(const task_id& task) const;
   /// Sends a signal to a task's process group; nothing happens while it is down. Throws as pid.
   void kill(const task_id& task, int signal);
+  /// Kills a task other than the chief, which then stays down until it is brought back.
+  /// @throws failed_precondition_error when it does not run; invalid_argument_error as pid, and for the chief.
+  void take_down(const task_id& task);
+  /// Starts it again, at once or as soon as its process is gone. @throws failed_precondition_error when it was not
+  /// taken down; as pid.
+  void bring_back(const task_id& task);
+  /// A line of the launcher's own on the console.
+  void say(std::string_view line);
 
  private:
   class implementation;

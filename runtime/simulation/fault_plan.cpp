@@ -166,7 +166,7 @@ class fault_drawing {
                                                   rates.one_way_cuts, rates.breaks,    rates.power_losses,
                                                   rates.clock_jumps,  rates.slow_links} {
     // A link needs two hosts.
-    if (rates.hosts.size() < 2) weights_[2] = weights_[3] = weights_[4] = weights_[7] = 0;
+    if (rates.hosts.size() + rates.spared.size() < 2) weights_[2] = weights_[3] = weights_[4] = weights_[7] = 0;
     for (const auto each : weights_) total_ += each;
   }
 
@@ -201,7 +201,9 @@ class fault_drawing {
       }
       case 3: {
         const auto& other = one_other(host);
-        plan.at(begin).cut_one_way(host, other);
+        // A spared one is drawn as the other only, and may be the one that is not heard.
+        const auto is_reversed = !rates_.spared.empty() && part() < 0.5;
+        plan.at(begin).cut_one_way(is_reversed ? other : host, is_reversed ? host : other);
         plan.at(end).heal(host, other);
         return;
       }
@@ -234,9 +236,13 @@ class fault_drawing {
   }
   const std::string& one_host() { return rates_.hosts[random_.below(rates_.hosts.size())]; }
   const std::string& one_other(const std::string& than) {
-    const auto* found = &one_host();
-    while (*found == than) found = &one_host();
-    return *found;
+    const auto all = rates_.hosts.size() + rates_.spared.size();
+    for (;;) {
+      const auto number = random_.below(all);
+      const auto& found =
+          number < rates_.hosts.size() ? rates_.hosts[number] : rates_.spared[number - rates_.hosts.size()];
+      if (found != than) return found;
+    }
   }
 
   const fault_rates& rates_;
@@ -249,8 +255,10 @@ void check(const fault_rates& rates) {
   const auto refuse = [](const std::string& what) { throw invalid_argument_error{"fault_rates: " + what}; };
   if (rates.hosts.empty()) refuse("`hosts` must name those that may fail");
   auto sorted = rates.hosts;
+  sorted.insert(sorted.end(), rates.spared.begin(), rates.spared.end());
   std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) refuse("`hosts` names one of them twice");
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    refuse("`hosts` and `spared` name one of them twice");
   constexpr auto per_second_max = 1e6;
   if (!(rates.faults_per_second > 0 && rates.faults_per_second <= per_second_max))
     refuse("`faults_per_second` must be more than 0 and at most 1000000");

@@ -200,6 +200,58 @@ BOOST_AUTO_TEST_CASE(a_killed_worker_and_a_killed_server_are_started_again_and_n
   BOOST_TEST(job.output[1].find("[troupe] worker 1 ended: killed by SIGKILL; starting it again") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_task_that_was_taken_down_stays_down_until_it_is_brought_back_and_that_is_not_counted) {
+  recorded_launcher job{by_role("")};
+  job.cluster.start();
+  const auto down = job.cluster.pid(worker_0).value();
+  job.cluster.take_down(worker_0);
+  job.run_until([&] { return !job.cluster.pid(worker_0).has_value(); });
+  BOOST_TEST(!runs(down));
+  BOOST_CHECK_THROW(job.cluster.take_down(worker_0), troupe::failed_precondition_error);
+  // Somebody else is started again meanwhile, it isn't.
+  const auto other = job.cluster.pid(worker_1).value();
+  job.cluster.kill(worker_1, SIGKILL);
+  job.run_until([&] { return job.cluster.pid(worker_1).value_or(other) != other; });
+  BOOST_TEST(!job.cluster.pid(worker_0).has_value());
+  job.cluster.bring_back(worker_0);
+  job.run_until([&] { return job.cluster.pid(worker_0).has_value(); });
+  BOOST_TEST(job.cluster.restarts(worker_0) == 0);
+  BOOST_CHECK_THROW(job.cluster.bring_back(worker_0), troupe::failed_precondition_error);
+  BOOST_CHECK_THROW(job.cluster.take_down(chief), troupe::invalid_argument_error);
+}
+
+BOOST_AUTO_TEST_CASE(a_task_that_is_brought_back_while_its_process_ends_is_started_again_at_once) {
+  launcher_options options;
+  options.workers = 1;
+  options.restarts_max = 0;
+  recorded_launcher job{by_role(""), options};
+  job.cluster.start();
+  const auto before = job.cluster.pid(worker_0).value();
+  job.cluster.take_down(worker_0);
+  job.cluster.bring_back(worker_0);
+  job.run_until([&] { return job.cluster.pid(worker_0).value_or(before) != before; });
+  BOOST_TEST(job.cluster.restarts(worker_0) == 0);
+  // From here on its end is an end like any other.
+  job.cluster.kill(worker_0, SIGKILL);
+  job.run_until_output("no worker is left");
+}
+
+BOOST_AUTO_TEST_CASE(each_task_runs_in_its_place) {
+  launcher_options options;
+  options.workers = 1;
+  options.place = [](const task_id& task) {
+    return troupe::task_place{{"127.0.0.1", static_cast<std::uint16_t>(task.job == "chief" ? 7001 : 7002)},
+                              {"env", "PLACE=" + task.job}};
+  };
+  const std::string tell = "echo \"$PLACE\"; exec sleep 1000";
+  recorded_launcher job{by_role(tell, tell, tell), options};
+  job.cluster.start();
+  job.run_until([&] { return std::count(job.output[0].begin(), job.output[0].end(), '\n') == 3; });
+  for (const auto* line : {"[chief] chief\n", "[worker 0] worker\n", "[ps 0] ps\n"})
+    BOOST_TEST(job.output[0].find(line) != std::string::npos, job.output[0]);
+  BOOST_TEST(job.cluster.cluster().address(chief).port == 7001);
+}
+
 BOOST_AUTO_TEST_CASE(a_task_that_fails_again_and_again_is_given_up_and_without_a_worker_the_job_stops) {
   launcher_options options;
   options.workers = 1;

@@ -9,6 +9,7 @@
 #include <troupe/runtime/launch/child_process.hpp>
 #include <troupe/runtime/launch/line_splitter.hpp>
 #include <troupe/runtime/launch/port_reservation.hpp>
+#include <troupe/runtime/launch/task_place.hpp>
 
 #include <array>
 #include <chrono>
@@ -26,13 +27,6 @@ inline const task_id chief_task{"chief", 0};
 inline task_id worker_task(int index) { return {"worker", index}; }
 inline task_id server_task(int index) { return {"ps", index}; }
 
-/// Where a task runs.
-struct task_place {
-  task_address address;
-  /// What precedes the program's path so that it runs there: "nsenter", its options. Empty: it runs on this machine.
-  std::vector<std::string> launcher;
-};
-
 struct process_cluster_options {
   int workers = 2;
   int servers = 1;
@@ -41,7 +35,7 @@ struct process_cluster_options {
   /// The executable; empty: this one.
   std::string program;
   /// Where each task runs. Unset: on this machine's loopback, at ports that are kept for them.
-  std::function<task_place(const task_id&)> place;
+  placement place;
 };
 
 class process_cluster {

@@ -3,7 +3,8 @@
 #define BOOST_TEST_MODULE troupe
 #define BOOST_TEST_NO_MAIN
 #include "cluster/test_program.hpp"
-#include "host_network.hpp"
+
+#include <troupe/runtime/launch/host_network.hpp>
 
 #include <boost/test/unit_test.hpp>
 

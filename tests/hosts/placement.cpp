@@ -7,8 +7,7 @@
 
 namespace troupe {
 
-std::function<task_place(const task_id&)> placed(const host_network& network, std::map<task_id, int> host_of,
-                                                 called how) {
+placement placed(const host_network& network, std::map<task_id, int> host_of, called how) {
   return [&network, host_of = std::move(host_of), how](const task_id& task) {
     constexpr std::uint16_t first_port = 7000;
     const auto found = host_of.find(task);

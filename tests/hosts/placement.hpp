@@ -2,7 +2,8 @@
 #pragma once
 
 #include "cluster/process_cluster.hpp"
-#include "host_network.hpp"
+
+#include <troupe/runtime/launch/host_network.hpp>
 
 #include <map>
 #include <ostream>
@@ -27,8 +28,7 @@ inline std::ostream& operator<<(std::ostream& out, const calling& x) {
 
 /// For process_cluster_options::place. Tasks that share a host have ports of their own, the same in each run: nobody
 /// else is there.
-std::function<task_place(const task_id&)> placed(const host_network& network, std::map<task_id, int> host_of,
-                                                 called how = called::by_address);
+placement placed(const host_network& network, std::map<task_id, int> host_of, called how = called::by_address);
 
 /// Waits for the ends of all tasks but these, which have exit code 0; fails the test otherwise.
 void require_good_ends(process_cluster& cluster, const std::vector<task_id>& but = {});

@@ -155,6 +155,21 @@ BOOST_AUTO_TEST_CASE(rates_draw_the_same_faults_from_the_same_seed_each_with_its
                         invalid_argument_error, says("second host"));
 }
 
+BOOST_AUTO_TEST_CASE(of_spared_hosts_only_the_links_fail_in_both_directions) {
+  const fault_rates rates{.hosts = {"a"}, .spared = {"z"}, .faults_per_second = 50, .until = 20s};
+  std::map<std::string, int> unheard;
+  for (const auto& fault : draw_faults(rates, 1).faults) {
+    if (fault.what == fault_kind::cut_one_way) ++unheard[fault.host];
+    BOOST_TEST((fault.host == "a" || fault.what == fault_kind::cut_one_way), to_string(fault));
+    BOOST_TEST(fault.host != fault.other);
+  }
+  BOOST_TEST(unheard["a"] > 40);
+  BOOST_TEST(unheard["z"] > 40);
+  auto twice = rates;
+  twice.spared = {"a"};
+  BOOST_CHECK_EXCEPTION(draw_faults(twice, 1), invalid_argument_error, says("twice"));
+}
+
 BOOST_AUTO_TEST_CASE(who_looks_on_changes_nothing) {
   const auto course = [](bool records, fault_plan plan) {
     additions all;

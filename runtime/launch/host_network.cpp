@@ -1,11 +1,11 @@
-#include "host_network.hpp"
-
 #include <troupe/device/base/error.hpp>
+#include <troupe/runtime/launch/host_network.hpp>
 
 #include <fmt/format.h>
 
 #include <array>
 #include <chrono>
+#include <filesystem>
 
 #include <poll.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ std::string read_until(child_process& from, std::string_view text) {
   const std::array files{&from.standard_output(), &from.standard_error()};
   while (*files[0] || *files[1]) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - clock::now());
-    if (left <= milliseconds::zero()) throw internal_error{"a command for a test's hosts takes too long: " + all};
+    if (left <= milliseconds::zero()) throw internal_error{"a command for hosts of their own takes too long: " + all};
     // poll passes over files that are closed, whose number is negative.
     std::array<pollfd, 2> watched{{{files[0]->get(), POLLIN, 0}, {files[1]->get(), POLLIN, 0}}};
     ::poll(watched.data(), watched.size(), static_cast<int>(left.count()));
@@ -69,7 +69,7 @@ std::string and_hold(const std::string& commands) {
 
 void wait_until_ready(child_process& holder) {
   const auto written = read_until(holder, ready);
-  if (written.find(ready) == std::string::npos) throw internal_error{"a test's host can't be made: " + written};
+  if (written.find(ready) == std::string::npos) throw internal_error{"a host of its own can't be made: " + written};
 }
 
 child_process start_switch() {
@@ -104,8 +104,16 @@ link set dev uplink up
 END
 nft 'table ip faults {{
   set lost {{ type ipv4_addr; }}
-  chain arriving {{ type filter hook input priority 0; ip saddr @lost drop; }}
-  chain leaving {{ type filter hook output priority 0; }}
+  set silent {{ type ipv4_addr . inet_service . inet_service; flags timeout; timeout 5m; }}
+  chain arriving {{
+    type filter hook input priority 0
+    ip saddr @lost drop
+    ip saddr . tcp sport . tcp dport @silent drop
+  }}
+  chain leaving {{
+    type filter hook output priority 0
+    ip daddr . tcp dport . tcp sport @silent drop
+  }}
 }}'
 nsenter --target {switch_pid} --net ip link set dev port{host} master switch up)";
 
@@ -122,6 +130,8 @@ child_process start_host(int host, int hosts, hosts_file names, const child_proc
 // --- hosts ----------------------------------------------------------------------------------------------------------
 
 host_network::host_network(int hosts, hosts_file names) : switch_(start_switch()) {
+  if (hosts < 1 || hosts > hosts_max)
+    throw invalid_argument_error{fmt::format("{} hosts of their own can't be made, only 1 to {}", hosts, hosts_max)};
   for (int host = 0; host < hosts; ++host) hosts_.push_back(start_host(host, hosts, names, switch_));
   for (auto& each : hosts_) wait_until_ready(each);
 }
@@ -129,7 +139,7 @@ host_network::host_network(int hosts, hosts_file names) : switch_(start_switch()
 std::optional<std::string> host_network::obstacle() {
   if (::geteuid() != 0) return "only root may make network namespaces";
   try {
-    for (const auto* needed : {"hostname", "ip", "mount", "nft", "nsenter", "ss", "tc", "unshare"})
+    for (const auto* needed : {"env", "hostname", "ip", "mount", "nft", "nsenter", "ss", "tc", "unshare"})
       find_program(needed);
     host_network probe{2};
     probe.drop(0, 1);
@@ -149,7 +159,9 @@ std::string host_network::name(int host) { return fmt::format("host{}", host); }
 
 std::vector<std::string> host_network::launcher(int host) const {
   const auto pid = std::to_string(hosts_.at(static_cast<std::size_t>(host)).pid());
-  return {"nsenter", "--target", pid, "--net", "--uts", "--mount", "--"};
+  // Whoever enters another mount namespace stands at its root, where relative paths lead elsewhere.
+  const auto folder = "--chdir=" + std::filesystem::current_path().string();
+  return {"nsenter", "--target", pid, "--net", "--uts", "--mount", "--", "env", folder};
 }
 
 // The caller's own kernel translates, before its link, and lets nothing pass that was meant for the inner address.
@@ -180,10 +192,23 @@ void host_network::pass(int from, int to) {
 
 void host_network::switch_off(int host) {
   // Its link layer still answers who has this address, as a router in front of it would.
-  on_host(host, "nft 'add rule ip faults arriving drop; add rule ip faults leaving drop'");
+  on_host(host, R"(nft 'table ip power {
+  chain arriving { type filter hook input priority -1; policy drop; }
+  chain leaving { type filter hook output priority -1; policy drop; }
+}')");
 }
 
+void host_network::switch_on(int host) { on_host(host, "nft delete table ip power"); }
+
 void host_network::reset(int one, int other) { on_host(one, fmt::format("ss --kill --tcp dst {}", address(other))); }
+
+void host_network::silence(int one, int other) {
+  constexpr const char* commands = R"(
+ss --no-header --tcp --numeric dst {address} | while read -r state received sent local peer; do
+  echo "add element ip faults silent {{ {address} . ${{peer##*:}} . ${{local##*:}} }}"
+done | nft --file -)";
+  on_host(one, fmt::format(fmt::runtime(commands), fmt::arg("address", address(other))));
+}
 
 void host_network::limit(int host, std::string_view rate) {
   // The queue holds what a real one does, some hundred full packets.

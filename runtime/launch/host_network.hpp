@@ -1,5 +1,6 @@
-// Hosts for a test: each is a network namespace of its own with its own address, host name, /etc/hosts and loopback,
-// and a cable to one switch. Links between them are cut, silenced, reset and slowed down for real.
+// Hosts on one machine, for tests and for chaos: each is a network namespace with an address, a host name, /etc/hosts
+// and a loopback of its own, and a cable to one switch. Links between them are cut, silenced, reset and slowed down for
+// real: the programs on them run unchanged, and meet the failures in the kernel's own TCP.
 //
 //   host 0 [uplink] ----- [port0]                 each host: 10.77.0.(number + 1), name host0, host1, ...
 //   host 1 [uplink] ----- [port1]  switch
@@ -31,15 +32,19 @@ class host_network {
  public:
   /// Why such hosts can't be made here; nothing when they can.
   static std::optional<std::string> obstacle();
+  /// What the block of addresses has room for.
+  static constexpr int hosts_max = 250;
 
-  /// @throws internal_error with what the commands wrote when one of them fails
+  /// @throws invalid_argument_error for a number of hosts that can't be, internal_error with what the commands wrote
+  ///         when one of them fails
   explicit host_network(int hosts, hosts_file names = hosts_file::plain);
   host_network(const host_network&) = delete;
+  host_network& operator=(const host_network&) = delete;
 
   static std::string address(int host);
   static std::string name(int host);
-  /// What precedes a program's path so that it runs on this host. The process is the program's own: its pid is, and
-  /// signals reach it.
+  /// What precedes a program's path so that it runs on this host, in this process's folder. The process is the
+  /// program's own: its pid is, and signals reach it.
   std::vector<std::string> launcher(int host) const;
 
   /// An address that others may reach a host by, see `translate`.
@@ -56,11 +61,15 @@ class host_network {
   /// Whatever `from` sends to `to` is lost without a word; what goes the other way arrives.
   void drop(int from, int to);
   void pass(int from, int to);
-  /// The host neither hears nor answers for good: connecting to it is not refused, it swallows everything. Kill what
+  /// From now on the host neither hears nor answers: connecting to it is not refused, it swallows everything. Kill what
   /// runs there afterwards, and it is as if it had been switched off.
   void switch_off(int host);
+  void switch_on(int host);
   /// Ends all TCP connections of two hosts with each other by a reset, which both sides see.
   void reset(int one, int other);
+  /// The TCP connections that two hosts have with each other carry nothing any more, and neither side is told, as when
+  /// a firewall between them has forgotten them; new ones do. Ports that are used again within 5 min are silent, too.
+  void silence(int one, int other);
   /// No more than this, in each direction: "50mbit".
   void limit(int host, std::string_view rate);
   void unlimit(int host);
