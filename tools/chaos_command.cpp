@@ -16,11 +16,11 @@ namespace troupe::tools {
 
 namespace {
 
-constexpr auto description =
+constexpr auto chaos_description =
     "Runs PROGRAM as troupe run does, while its processes, and with --hosts their links, fail by a plan, and reports "
     "what that did. PROGRAM may also be written as -- troupe run [OPTIONS] PROGRAM.";
 
-constexpr auto footer =
+constexpr auto chaos_footer =
     "Hosts have the names that they have in a simulation: chief-0, worker-1, ps-0. What was killed or switched off\n"
     "stays down until the plan restarts it; what it only kills is started again as under troupe run. The report, on\n"
     "standard error, says how many faults there were, how soon the chief noticed those that keep a member from it,\n"
@@ -103,9 +103,9 @@ int run(chaos_flags& flags) {
 }  // namespace
 
 void add_chaos_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("chaos", description);
+  auto* command = app.add_subcommand("chaos", chaos_description);
   auto flags = std::make_shared<chaos_flags>();
-  command->footer(footer);
+  command->footer(chaos_footer);
   add_chaos_flags(*command, *flags);
   command->callback([command, flags, &exit_code] {
     take_job(*command, flags->launch);

@@ -1,5 +1,5 @@
-// What `troupe run` and `troupe chaos` have in common: the options that say which cluster is started, and PROGRAM
-// behind them.
+// What the subcommands that start a PROGRAM have in common: it stands behind their options. And those of `troupe run`
+// and `troupe chaos`: which cluster is started.
 #pragma once
 
 #include <troupe/device/base/error.hpp>
@@ -13,6 +13,7 @@
 
 namespace troupe::tools {
 
+inline constexpr int exit_usage = 2;
 // What a shell returns when it cannot run a command.
 inline constexpr int exit_not_executable = 126;
 inline constexpr int exit_not_found = 127;

@@ -13,12 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace {
-
-constexpr auto exit_usage = 2;
-
-}  // namespace
-
 int main(int argc, char** argv) {
   CLI::App app{"Runs and measures programs that are built with troupe.", "troupe"};
   app.set_version_flag("--version", TROUPE_VERSION);
@@ -31,7 +25,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(troupe::tools::without_separator(argc, argv));
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? EXIT_SUCCESS : exit_usage;
+    return app.exit(e) == 0 ? EXIT_SUCCESS : troupe::tools::exit_usage;
   } catch (const troupe::error& e) {
     fmt::print(stderr, "troupe: {}\n", e.message());
     return EXIT_FAILURE;

@@ -11,13 +11,11 @@ namespace troupe::tools {
 
 namespace {
 
-constexpr auto exit_usage = 2;
-
-constexpr auto description =
+constexpr auto run_description =
     "Runs PROGRAM as a cluster on this machine: one chief, workers and parameter servers, each a process of its own "
     "that learns its role from TF_CONFIG.";
 
-constexpr auto footer =
+constexpr auto run_footer =
     "Lines of output begin with the name of their task. A worker, server or other member that fails is started again. "
     "The job ends with the chief; SIGINT, SIGTERM and SIGHUP go to the chief, whose end is that of the others, and a "
     "second one kills all.\n"
@@ -42,9 +40,9 @@ int run(const launch_flags& flags) {
 }  // namespace
 
 void add_run_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("run", description);
+  auto* command = app.add_subcommand("run", run_description);
   auto flags = std::make_shared<launch_flags>();
-  command->footer(footer);
+  command->footer(run_footer);
   add_launch_flags(*command, *flags);
   command->callback([command, flags, &exit_code] {
     take_program(command->remaining(), "troupe run", flags->launch);

@@ -27,14 +27,12 @@ namespace troupe::tools {
 
 namespace {
 
-constexpr auto exit_usage = 2;
-
-constexpr auto description =
+constexpr auto simulate_description =
     "Runs PROGRAM, a test that searches in virtual time (explore, TROUPE_SIMULATION_TEST), with the seeds, the plan "
     "and "
     "the choices that are given here, and keeps what it finds: shrunk, drawn, and with what it takes to see it again.";
 
-constexpr auto footer =
+constexpr auto simulate_footer =
     "In the folder of --found: report.txt; plan.json, the failures that it takes; run.html and run.mmd, the picture; "
     "environment, with which --again runs it once more. A program of Boost.Test takes its own options behind its name: "
     "troupe simulate --seeds 1000 build/tests --run_test=no_update_is_lost\n"
@@ -82,6 +80,15 @@ void set_as_found(const std::string& folder) {
   }
 }
 
+/// @throws invalid_argument_error, for a file that can't be read as well: not_found_error is the program's.
+void check_plan(const std::string& path) {
+  try {
+    fault_plan::from_file(path);
+  } catch (const not_found_error& failed) {
+    throw invalid_argument_error{failed.message()};
+  }
+}
+
 void set_environment(const simulate_flags& flags) {
   for (const auto* const name : variables) ::unsetenv(name);
   // What runs again has been kept.
@@ -92,7 +99,7 @@ void set_environment(const simulate_flags& flags) {
   set("TROUPE_DRAWN_CHOICES", flags.drawn_choices);
   if (!flags.deviations.empty()) set("TROUPE_DEVIATIONS", flags.deviations);
   if (!flags.plan.empty()) {
-    fault_plan::from_file(flags.plan);
+    check_plan(flags.plan);
     set("TROUPE_PLAN", std::filesystem::absolute(flags.plan).string());
   }
   set("TROUPE_FOUND", std::filesystem::absolute(flags.found).string());
@@ -113,18 +120,17 @@ int run(const simulate_flags& flags, const launcher_options& program) {
     throw failed_precondition_error{fmt::format("{} can't be executed: {}", path, std::strerror(errno))};
   } catch (const error& failed) {
     fmt::print(stderr, "troupe simulate: {}\n", failed.message());
-    const auto is_of_plan = failed.message().starts_with("fault plan");
-    return is_of_plan ? exit_usage : exit_code_of_start(failed, exit_usage, EXIT_FAILURE);
+    return exit_code_of_start(failed, exit_usage, EXIT_FAILURE);
   }
 }
 
 }  // namespace
 
 void add_simulate_command(CLI::App& app, int& exit_code) {
-  auto* command = app.add_subcommand("simulate", description);
+  auto* command = app.add_subcommand("simulate", simulate_description);
   auto flags = std::make_shared<simulate_flags>();
   make_prefix(*command);
-  command->footer(footer);
+  command->footer(simulate_footer);
   auto* const seed = command->add_option("--seed", flags->seed, "this seed alone");
   auto* const seeds = command->add_option("--seeds", flags->seeds, "so many seeds; otherwise as many as the test says");
   auto* const first = command->add_option("--first-seed", flags->first_seed, "from this one on");
