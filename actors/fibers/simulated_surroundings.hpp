@@ -1,5 +1,5 @@
-// What code finds around itself in a simulated process, where nothing has a thread of its own, and time and chance are the
-// simulation's.
+// What code finds around itself in a simulated process, where nothing has a thread of its own, and time and chance are
+// the simulation's.
 #pragma once
 
 #include <caf/fwd.hpp>

@@ -1,5 +1,5 @@
-// The time of day for code that also runs in simulations, where it is the host's own clock: virtual, and wrong if a fault
-// has set it.
+// The time of day for code that also runs in simulations, where it is the host's own clock: virtual, and wrong if a
+// fault has set it.
 #pragma once
 
 #include <chrono>

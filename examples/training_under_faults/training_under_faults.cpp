@@ -90,7 +90,8 @@ int main(int argc, char** argv) {
   CLI::App app{"Trains a small network on Fashion-MNIST in a simulation, again and again, while members fail."};
   settings chosen;
   app.add_option("--runs", chosen.runs, "seeds to try")->capture_default_str();
-  app.add_flag("--servers-fail", chosen.servers_fail, "parameter servers fail, too, which this program does not survive");
+  app.add_flag("--servers-fail", chosen.servers_fail,
+               "parameter servers fail, too, which this program does not survive");
   app.add_option("--data", chosen.data, "directory of the data set")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {

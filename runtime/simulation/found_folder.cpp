@@ -18,9 +18,10 @@ void write(const std::filesystem::path& path, const std::string& content) {
   std::ofstream file{path};
   file << content << std::flush;
   if (!file)
-    throw failed_precondition_error{fmt::format("{} can't be written; it was to hold what the search has found "
-                                                "(TROUPE_FOUND)",
-                                                path.string())};
+    throw failed_precondition_error{
+        fmt::format("{} can't be written; it was to hold what the search has found "
+                    "(TROUPE_FOUND)",
+                    path.string())};
 }
 
 /// With the plan's place, one variable in a line.

@@ -94,8 +94,8 @@ void simulated_world::implementation::start(host& which) {
   ++which.starts;
   // It may be in another process's turn that this one starts.
   const simulated_turn nobodys{turns, nullptr};
-  which.process = std::make_unique<simulated_process>(simulated_process::surroundings{plan, network, turns, random.application},
-                                                      which.number, which.name, incarnation);
+  which.process = std::make_unique<simulated_process>(
+      simulated_process::surroundings{plan, network, turns, random.application}, which.number, which.name, incarnation);
   network.attach(*which.process);
   bulk->look_at_all();
   const simulated_turn own{turns, which.process.get()};

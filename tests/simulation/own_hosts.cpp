@@ -500,8 +500,8 @@ BOOST_AUTO_TEST_CASE(the_time_of_day_is_the_hosts_own_and_virtual_in_fibers_and_
     const auto actor = here.spawn([&](caf::event_based_actor*) -> caf::behavior {
       return {[&](caf::get_atom) {
         times.push_back(troupe::system_clock::now());
-        times.push_back(begin + std::chrono::duration_cast<std::chrono::system_clock::duration>(
-                                    current_time().time_since_epoch()));
+        times.push_back(
+            begin + std::chrono::duration_cast<std::chrono::system_clock::duration>(current_time().time_since_epoch()));
       }};
     });
     caf::anon_send(actor, caf::get_atom_v);
