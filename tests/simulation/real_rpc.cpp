@@ -1,5 +1,6 @@
 // Servers and clients of remote procedure calls on simulated hosts, over the layer "caf" and its real protocol.
 #include "probe.hpp"
+#include "support/sanitizer.hpp"
 
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/exploration.hpp>
@@ -133,7 +134,7 @@ BOOST_AUTO_TEST_CASE(servers_that_die_and_links_that_break_leave_no_call_open) {
         });
         world.require(world.run_until([&] { return ended == 20; }, 10min), "a call is open");
       },
-      {.runs = 100, .faults = fault_rates{.hosts = {"server"}, .faults_per_second = 2, .until = 10s}});
+      {.runs = runs_here(100), .faults = fault_rates{.hosts = {"server"}, .faults_per_second = 2, .until = 10s}});
   BOOST_TEST(!with_kills.found.has_value(), (with_kills.found ? with_kills.found->report() : std::string{}));
 }
 
