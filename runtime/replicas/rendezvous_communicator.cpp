@@ -36,18 +36,21 @@ std::string farewell_of(const status& why) {
   return word_of({.call = {}, .farewell = static_cast<int>(why.code())}, why.message());
 }
 
-word_header header_of(const std::string& word) {
+/// Nothing for receipts, which are short.
+std::optional<word_header> header_of(const std::string& word) {
+  if (word.size() < sizeof(word_header)) return {};
   word_header result;
-  if (word.size() < sizeof(result)) throw internal_error{"a word of a collective is too short"};
   std::memcpy(&result, word.data(), sizeof(result));
   return result;
 }
 
-/// The words of one collective, as they come.
+/// The words of one collective, as they come. A farewell ends it at once, whoever is still missing.
 struct exchange {
   explicit exchange(int size) : words(static_cast<std::size_t>(size)), missing(words.size()) {}
 
   void take(int rank, std::string word) {
+    if (const auto header = header_of(word); header && header->farewell != 0)
+      return fail({static_cast<status_code>(header->farewell), word.substr(sizeof(*header))});
     words[static_cast<std::size_t>(rank)] = std::move(word);
     if (--missing == 0) ended.set();
   }
@@ -69,6 +72,9 @@ struct exchange {
   completion ended;
 };
 
+/// Of one question to the rendezvous, which answers within less; then it is asked again, until the collective's limit.
+constexpr auto question_limit = std::chrono::seconds{90};
+
 struct group_place {
   rendezvous_actor host;
   std::uint64_t generation = 0;
@@ -79,10 +85,10 @@ struct group_place {
   group_place of_receipts() const { return {host, generation, name + "/received"}; }
 };
 
-/// Waits for one rank's word. The rendezvous keeps nobody waiting for ever, but a rank may come later than that.
+/// Waits for one rank's word, which may come later than the answer to a question.
 void fetch(caf::event_based_actor* self, const group_place& at, std::uint64_t round, int rank,
            const std::shared_ptr<exchange>& into) {
-  self->request(at.host, caf::infinite, fetch_atom_v, at.generation, at.key(round, rank))
+  self->request(at.host, question_limit, fetch_atom_v, at.generation, at.key(round, rank))
       .then([into, rank](std::string& word) { into->take(rank, std::move(word)); },
             [=](caf::error& failed) {
               const auto why = status_of(failed);
@@ -101,7 +107,7 @@ caf::behavior asker(caf::event_based_actor* self, const group_place& at, std::ui
     self->quit();
   });
   into->ended.on_set([self = caf::actor{self}] { caf::anon_send_exit(self, caf::exit_reason::user_shutdown); });
-  self->request(at.host, caf::infinite, set_atom_v, at.generation, at.key(round, own_rank), std::move(word))
+  self->request(at.host, question_limit, set_atom_v, at.generation, at.key(round, own_rank), std::move(word))
       .then([](caf::ok_atom) {}, [into](caf::error& failed) { into->fail(status_of(failed)); });
   for (std::size_t rank = 0; rank < into->words.size(); ++rank) fetch(self, at, round, static_cast<int>(rank), into);
   return {[](caf::ok_atom) {}};
@@ -137,6 +143,9 @@ class rendezvous_communicator final : public communicator {
   void wait(const collective& call, exchange& words, time_point deadline);
   void check(const collective& call, const exchange& words);
   void let_others_receive(time_point deadline);
+  void say(const group_place& at, std::uint64_t round, std::string word) {
+    caf::anon_send(at.host, set_atom_v, at.generation, at.key(round, rank()), std::move(word));
+  }
 
   caf::actor_system& system_;
   group_place at_;
@@ -182,13 +191,13 @@ void rendezvous_communicator::check(const collective& call, const exchange& word
   for (int other = 0; other < size(); ++other) {
     const auto& word = *words.words[static_cast<std::size_t>(other)];
     const auto header = header_of(word);
-    if (header.farewell != 0) fail({static_cast<status_code>(header.farewell), word.substr(sizeof(header))});
-    if (header.call != call)
+    if (!header) fail({status_code::internal, "a word of a collective is too short"});
+    if (header->call != call)
       fail({status_code::failed_precondition,
             fmt::format("the ranks called different collectives: rank {} {}, but rank {} {}; all ranks of a group must "
                         "make the same calls in the same order",
-                        rank(), to_string(call), other, to_string(header.call))});
-    if (word.size() != sizeof(header) + input_bytes(call)) fail({status_code::internal, "a word has another size"});
+                        rank(), to_string(call), other, to_string(header->call))});
+    if (word.size() != sizeof(*header) + input_bytes(call)) fail({status_code::internal, "a word has another size"});
   }
 }
 
@@ -196,12 +205,12 @@ void rendezvous_communicator::check(const collective& call, const exchange& word
 // needs the words any more. Who is lost meanwhile is no failure of this collective.
 void rendezvous_communicator::let_others_receive(time_point deadline) {
   const auto receipts = at_.of_receipts();
-  if (rank() != 0) {
-    caf::anon_send(at_.host, set_atom_v, at_.generation, receipts.key(round_, rank()), std::string{});
-    return;
-  }
+  if (rank() != 0) return say(receipts, round_, std::string{});
   const auto words = std::make_shared<exchange>(size());
   system_.spawn(asker, receipts, round_, rank(), std::string{}, words);
+  const std::shared_ptr<void> over{nullptr, [&](auto) {
+                                     words->fail({status_code::cancelled, "the receipts are not waited for any more"});
+                                   }};
   words->ended.wait_until(deadline);
   if (words->missing != 0) return;
   // The rendezvous need not keep what they brought.
@@ -214,8 +223,8 @@ void rendezvous_communicator::end(status why) noexcept {
   broken_ = why.ok() ? status{status_code::aborted, "the group was aborted without a reason"} : std::move(why);
   const auto open = std::exchange(open_, nullptr);
   // Of the round that is open the asker may not have said its word yet, and now never will.
-  for (auto round = open ? round_ - 1 : round_; round <= round_; ++round)
-    caf::anon_send(at_.host, set_atom_v, at_.generation, at_.key(round, rank()), farewell_of(*broken_));
+  for (auto round = open ? round_ - 1 : round_; round <= round_; ++round) say(at_, round, farewell_of(*broken_));
+  say(at_.of_receipts(), round_, std::string{});  // rank 0 need not wait for it
   if (open) open->fail(*broken_);
 }
 
