@@ -16,6 +16,7 @@
 #include <troupe/runtime/cluster/program_log.hpp>
 #include <troupe/runtime/cluster/system_needs.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
+#include <troupe/runtime/wait_graph.hpp>
 
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
@@ -228,7 +229,8 @@ const client_ptr& cluster::client() const { return implementation_->chief.client
 
 namespace {
 
-cluster_view opened(wire<cluster_view>& message) {
+template <class T>
+T opened(wire<T>& message) {
   if (auto problem = message.open(); !problem.ok()) throw_status(std::move(problem));
   return *message;
 }
@@ -258,6 +260,15 @@ cluster_view cluster::view() const {
       implementation_->system, implementation_->chief.membership, std::chrono::seconds{10},
       "asking who is in the cluster", [&](wire<cluster_view>& answer) { result = opened(answer); }, view_atom_v);
   return result;
+}
+
+wait_graph cluster::why(duration limit) const {
+  constexpr duration grace = std::chrono::seconds{2};
+  std::optional<wait_graph> result;
+  ask(
+      implementation_->system, implementation_->chief.membership, limit + grace, "asking who waits",
+      [&](wire<cluster_waits>& answer) { result.emplace(opened(answer)); }, why_atom_v, std::int64_t{limit.count()});
+  return *std::move(result);
 }
 
 cluster_view cluster::wait_for(const std::vector<task_id>& tasks, duration limit) {

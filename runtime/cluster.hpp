@@ -29,6 +29,7 @@
 namespace troupe {
 
 class member;
+class wait_graph;
 template <class Actor>
 class actor_reference;
 
@@ -118,6 +119,9 @@ class cluster {
   /// Waits until these tasks are present. @throws deadline_exceeded_error with the reason for each that is not.
   cluster_view wait_for(const std::vector<task_id>& tasks, duration limit);
   cluster_view view() const;
+  /// Who waits for whom, in all processes, which have the limit to tell. Any thread or fiber.
+  /// @throws deadline_exceeded_error, resource_exhausted_error when too many ask.
+  wait_graph why(duration limit = std::chrono::seconds{2}) const;
 
   /// What the program was given on its command line, after troupe's own flags.
   const std::vector<std::string>& arguments() const;

@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/completion.hpp>
+#include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/actors/functions/build_id.hpp>
 #include <troupe/actors/offers/member.hpp>
@@ -160,9 +161,12 @@ void cluster_node::leave(const status& why) {
 
 member cluster_node::here() const { return member{implementation_->actors.application}; }
 
+const member_actor& cluster_node::door() const { return implementation_->actors.door; }
+
 bool cluster_node::is_adopted() const { return implementation_->actors.application->book->knows_jobs(); }
 
 std::optional<member_end> cluster_node::wait_for(duration limit) {
+  const awaiting scope{"the end of this member"};
   if (!implementation_->ended.wait_until(later(current_time(), limit))) return std::nullopt;
   return implementation_->end;
 }

@@ -63,6 +63,9 @@ class cluster_node {
   /// Tells the chief that this process ends, so that it takes back what it has given to it. The destructor follows.
   void leave(const status& why);
 
+  /// What this process has published.
+  const member_actor& door() const;
+
   /// Whether a chief has taken it in.
   bool is_adopted() const;
   /// Waits until the chief retires the node or is lost.

@@ -9,6 +9,7 @@
 #include <troupe/device/collectives/rendezvous_store.hpp>
 #include <troupe/device/collectives/shared_memory_communicator.hpp>
 #include <troupe/runtime/cluster/host_identity.hpp>
+#include <troupe/runtime/cluster/missed_deadline_log.hpp>
 #include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/cluster/system_needs.hpp>
@@ -25,6 +26,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -184,6 +186,7 @@ struct process_group::implementation {
   implementation(caf::actor_system& where, process_group_options chosen) : system(where), options(chosen) {}
   implementation(const implementation&) = delete;
   ~implementation() {
+    tells.reset();
     link->end();
     meeting = nullptr;
     ear = nullptr;
@@ -199,6 +202,8 @@ struct process_group::implementation {
   /// The rendezvous too, in the process that hosts it.
   std::vector<caf::actor> actors;
   std::shared_ptr<group_link> link = std::make_shared<group_link>();
+  /// What takes its reports is told who waits, too, when a wait of this process is over its limit.
+  std::optional<missed_deadline_log> tells;
   group_roster roster{.generation = 1, .members = {{.task = {"chief", 0}}}, .token = {}};
   std::vector<task_id> tasks{{"chief", 0}};
   int rank = 0;
@@ -296,11 +301,14 @@ process_group::process_group(caf::actor_system& system, const task_config& confi
   else
     self.meeting = reach(system, config.cluster.address({"chief", 0}), options);
   self.ear = system.spawn(
-      participant, participant_options{.host = self.meeting,
+      participant, participant_options{.self = make_identity(config.task),
+                                       .host = self.meeting,
                                        .on_broken = [link = self.link](std::uint64_t generation, const status& why) {
                                          link->break_off(generation, why);
                                        }});
   self.actors.push_back(caf::actor_cast<caf::actor>(self.ear));
+  if (options.report && has_threads(system))
+    self.tells.emplace(system, caf::actor_cast<caf::actor>(self.meeting), options.report);
   self.gather(0);
 }
 

@@ -28,10 +28,12 @@ value_promise_actor remote_value_base::handle() const {
 
 const value& remote_value_base::await(duration limit) const {
   const auto& scheduled = checked();
-  if (!closure::wait_for(closure_, limit))
+  if (!closure::wait_for(closure_, limit)) {
+    missed_deadlines::report(fmt::format("the remote value of {}", to_string(scheduled.function)), limit);
     throw deadline_exceeded_error{fmt::format("the remote value of {} was not ready within {} ms: {}",
                                               to_string(scheduled.function), in_milliseconds(limit),
                                               describe_outstanding(coordinator_, closure_, limit))};
+  }
   if (!scheduled.end_status().ok()) throw_status(scheduled.end_status());
   return scheduled.result();
 }

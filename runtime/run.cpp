@@ -4,6 +4,7 @@
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
 #include <troupe/runtime/cluster/event_file.hpp>
 #include <troupe/runtime/cluster/event_log.hpp>
+#include <troupe/runtime/cluster/missed_deadline_log.hpp>
 #include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/program/process_end.hpp>
@@ -15,6 +16,7 @@
 #include <troupe/runtime/system_config.hpp>
 
 #include <CLI/CLI.hpp>
+#include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <fmt/format.h>
@@ -94,9 +96,11 @@ int run_program(const program_function& program, cluster& here) {
 int run_program_on_cluster(caf::actor_system& system, const process& here, const run_options& options,
                            const cluster_options& chosen) {
   std::unique_ptr<cluster> made;
+  std::optional<missed_deadline_log> tells;
   try {
     const stop_request::interrupted scope{here.stop};
     made = make_cluster(system, here, chosen);
+    tells.emplace(system, caf::actor_cast<caf::actor>(made->membership()), log_warning);
     made->wait_until_ready();
   } catch (const error&) {
     log_failure(here.stop, "");
@@ -157,6 +161,7 @@ int run_member(caf::actor_system& system, const process& here, const node_option
   const auto& config = *here.flags.config;
   try {
     cluster_node member{system, config, options};
+    const missed_deadline_log tells{system, caf::actor_cast<caf::actor>(member.door()), log_warning};
     try {
       const stop_request::interrupted scope{here.stop};
       wait_for_chief(member, config);

@@ -4,6 +4,7 @@
 #include "launch_flags.hpp"
 #include "run_command.hpp"
 #include "simulate_command.hpp"
+#include "why_command.hpp"
 
 #include <troupe/device/base/error.hpp>
 
@@ -21,6 +22,7 @@ int main(int argc, char** argv) {
   troupe::tools::add_run_command(app, exit_code);
   troupe::tools::add_chaos_command(app, exit_code);
   troupe::tools::add_simulate_command(app, exit_code);
+  troupe::tools::add_why_command(app, exit_code);
   troupe::tools::add_bench_command(app);
   try {
     app.parse(troupe::tools::without_separator(argc, argv));

@@ -26,7 +26,7 @@ spin_wait for_results;
 class waiting_closure final : public awaiting {
  public:
   explicit waiting_closure(const std::shared_ptr<const closure>& other)
-      : awaiting("another closure"), other_(other->function), here_(closure_environment::current()) {
+      : awaiting("another closure"), other_(*other), here_(closure_environment::current()) {
     if (here_ != nullptr) here_->begin_wait_for_closure(other);
   }
   ~waiting_closure() override {
@@ -34,9 +34,11 @@ class waiting_closure final : public awaiting {
   }
 
  private:
-  std::string describe(time_point) const override { return fmt::format("the value of {}", to_string(other_)); }
+  // Of what never changes.
+  std::string describe(time_point) const override { return fmt::format("the value of {}", to_string(other_.function)); }
+  wait_subject subject() const override { return {.closure = reinterpret_cast<std::uintptr_t>(&other_)}; }
 
-  const function_id& other_;
+  const closure& other_;
   closure_environment* here_;
 };
 

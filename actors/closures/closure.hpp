@@ -77,6 +77,8 @@ class closure : public deadline_place {
   /// @throws cancelled_error when the fiber is cancelled; resource_exhausted_error when too many closures of this
   /// worker wait for others already.
   static bool wait_for(const std::shared_ptr<const closure>& other, duration limit);
+  /// Whether anybody has waited for it, or wants to hear of its end.
+  bool is_awaited() const { return awaited_.load(std::memory_order_relaxed); }
   /// The end; only after `ended()`.
   const status& end_status() const { return end_status_; }
   const value& result() const { return result_; }

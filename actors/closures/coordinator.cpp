@@ -196,6 +196,7 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
         take_submitted();
         return tell_activity(only, std::clamp<duration>(duration{limit_ns}, duration{1}, inquiry_limit_max));
       },
+      [this](waits_atom) { return wire<std::vector<awaited_closure>>{tell_awaited()}; },
       [this](errors_atom) { return wire<std::vector<status>>{last_errors_}; },
   };
 }

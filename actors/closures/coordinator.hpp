@@ -211,6 +211,7 @@ class coordinator_state {
   // --- what closures do (coordinator_activity.cpp) ---
   struct inquiry;
   caf::result<std::string> tell_activity(const closure_ptr& only, duration limit);
+  std::vector<awaited_closure> tell_awaited() const;
   void tell_activity_of(const std::shared_ptr<inquiry>& asked, const closure& only, duration limit);
   std::vector<worker_entry*> quietest_workers() const;
   void ask_activity(const std::shared_ptr<inquiry>& asked, worker_entry& worker, closure_id only, duration limit);

@@ -171,6 +171,19 @@ void coordinator_state::answer_inquiry(const std::shared_ptr<inquiry>& asked) {
   asked->promise.deliver(asked->total == 0 ? std::string{"all have ended now"} : asked->report.text(asked->total));
 }
 
+std::vector<awaited_closure> coordinator_state::tell_awaited() const {
+  std::vector<awaited_closure> told;
+  for (const auto& worker : roster_.all()) {
+    for (const auto id : in_flight_.held_by(worker->index)) {
+      const auto* const held = in_flight_.find(id);
+      if (held == nullptr || !held->what->is_awaited()) continue;
+      if (told.size() == awaited_closures_max) return told;
+      told.push_back({reinterpret_cast<std::uintptr_t>(held->what.get()), id, worker->index});
+    }
+  }
+  return told;
+}
+
 void coordinator_state::end_inquiries(const status& why) {
   for (const auto& asked : inquiries_) asked->promise.deliver(make_error(why));
 }

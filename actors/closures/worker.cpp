@@ -331,6 +331,13 @@ std::vector<closure_activity> worker_state::tell_activities(closure_id only) con
   return told;
 }
 
+fiber_work worker_state::describe_work(std::uint64_t key) const {
+  const auto here = options_.task.job.empty() ? std::string{} : " on " + to_string(options_.task);
+  if ((key & resource_fiber) != 0)
+    return {.name = fmt::format("per-worker resource {}{}", key & ~resource_fiber, here)};
+  return {.name = fmt::format("closure {}.{}{}", key & 0xffffffffu, key >> 32, here), .closure = key};
+}
+
 /// Of one that has begun.
 closure_activity worker_state::activity_of(closure_id id) const {
   auto activity = fibers_->activity(id).value_or(fiber_activity{});

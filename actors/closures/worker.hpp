@@ -54,6 +54,7 @@ class worker_state : public closure_environment {
   variable_client& variables() override { return *variables_; }
   client_ptr variables_of_replicas() override;
   std::shared_ptr<member_context> application() const override { return options_.application; }
+  fiber_work describe_work(std::uint64_t key) const override;
   int worker_index() const override { return terms_.worker; }
   std::shared_ptr<void>& worker_local(const void* key) override { return locals_[key]; }
   bool runs_for(const caf::actor_addr& coordinator) const override;

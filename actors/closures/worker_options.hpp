@@ -3,6 +3,7 @@
 
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/time.hpp>
+#include <troupe/actors/messages/task.hpp>
 #include <troupe/actors/values/inbox_limits.hpp>
 #include <troupe/actors/variables/variable_operations.hpp>
 
@@ -13,6 +14,8 @@
 namespace troupe {
 
 struct worker_options {
+  /// Whose worker it is, for those who ask who waits; an empty job: not known.
+  task_id task;
   fiber_host::options fibers;
   variable_client_options variables;
   /// How long the worker runs closures before it looks at its mailbox.

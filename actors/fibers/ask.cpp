@@ -76,9 +76,9 @@ caf::message_id answer_taker::begin() { return actor().begin(); }
 
 caf::message answer_taker::wait_until(time_point deadline, duration limit, std::string_view what) {
   const awaiting scope{"the answer to", what};
-  if (!actor().wait_until(deadline))
-    throw deadline_exceeded_error{fmt::format("{}: no answer within {} ms", what, in_milliseconds(limit))};
-  return actor().take();
+  if (actor().wait_until(deadline)) return actor().take();
+  missed_deadlines::report(what, limit);
+  throw deadline_exceeded_error{fmt::format("{}: no answer within {} ms", what, in_milliseconds(limit))};
 }
 
 /// Whom it asks must let it go, too.

@@ -59,6 +59,37 @@ void interruption::throw_if_interrupted() {
 
 // --- completions ----------------------------------------------------------------------------------------------------
 
+namespace {
+
+/// Stands among the open waits while its thread sleeps.
+class blocked_thread {
+ public:
+  blocked_thread() = default;
+  blocked_thread(const blocked_thread&) = delete;
+
+ private:
+  static open_wait tell(const void* of, time_point now) {
+    const auto& which = *static_cast<const blocked_thread*>(of);
+    open_wait told{.who = which.thread_.describe(), .what = "a troupe::completion", .waiter = which.number_};
+    if (which.awaits_ != nullptr) {
+      told.what = which.awaits_->describe(now);
+      const auto subject = which.awaits_->subject();
+      told.holder = subject.holder;
+      told.closure = subject.closure;
+    }
+    told.time_ns = (now - which.since_).count();
+    return told;
+  }
+
+  const awaiting* awaits_ = awaiting::of_thread();
+  thread_identity thread_ = thread_identity::current();
+  std::uint64_t number_ = fiber_host::current_runner().number;
+  time_point since_ = std::chrono::steady_clock::now();
+  listed_wait listed_{nullptr, tell, this};
+};
+
+}  // namespace
+
 void completion::set() {
   std::vector<observer_entry> observers;
   {
@@ -83,8 +114,11 @@ bool completion::wait_until(time_point deadline) {
 
 void completion::wait_until(time_point deadline, std::string_view what) {
   const awaiting scope{what};
-  if (!wait_until(deadline))
-    throw deadline_exceeded_error{fmt::format("the deadline passed while waiting for {}", what)};
+  if (is_set()) return;
+  const auto begin = current_time();
+  if (wait_until(deadline)) return;
+  missed_deadlines::report(what, current_time() - begin);
+  throw deadline_exceeded_error{fmt::format("the deadline passed while waiting for {}", what)};
 }
 
 bool completion::block_for(duration limit) { return wait_in_thread(later(std::chrono::steady_clock::now(), limit)); }
@@ -127,6 +161,7 @@ bool completion::wait_in_thread(time_point deadline, interruption* around) {
   const auto number = add(observer);
   if (number == 0) return true;
   if (around == nullptr || around->set_sleeper(std::move(wake))) {
+    const blocked_thread shown;
     std::unique_lock lock{here->mutex};
     here->woken.wait_until(lock, deadline, [&] { return here->awake; });
   }

@@ -27,6 +27,7 @@
 namespace troupe {
 
 std::shared_ptr<member_context> fiber_environment::application() const { return nullptr; }
+fiber_work fiber_environment::describe_work(std::uint64_t) const { return {}; }
 
 namespace {
 
@@ -119,6 +120,36 @@ class fiber {
 #endif
   }
 
+  /// For a wait, which whoever asks is told of.
+  void leave_listed() {
+    fiber_host::current_runner();  // numbers it
+    const listed_wait shown{&host_.clock_.self()->system(), tell, this};
+    leave();
+  }
+
+  static open_wait tell(const void* of, time_point now) {
+    const auto& which = *static_cast<const fiber*>(of);
+    auto told = which.describe();
+    if (which.awaits_ != nullptr) {
+      told.what = which.awaits_->describe(now);
+      const auto subject = which.awaits_->subject();
+      told.holder = subject.holder;
+      told.closure = subject.closure;
+    }
+    told.time_ns = (now - which.parked_at_).count();
+    return told;
+  }
+
+  open_wait describe() const {
+    auto work = host_.environment_ != nullptr ? host_.environment_->describe_work(key_) : fiber_work{};
+    if (work.name.empty()) {
+      auto* const actor = host_.clock_.self();
+      work.name = fmt::format("fiber {} of {} {}", key_, actor->name(), actor->id());
+    }
+    if (name_ != nullptr) work.name += fmt::format(" ({})", name_);
+    return {.who = std::move(work.name), .what = {}, .waiter = number_, .runs = work.closure};
+  }
+
   void throw_if_cancelled() const {
     if (!cancelled_) return;
     throw cancelled_error{why_cancelled_.code() == status_code::cancelled
@@ -189,18 +220,26 @@ thread_local std::uint64_t number_of_thread = 0;
 
 // --- what fibers wait for -------------------------------------------------------------------------------------------
 
-awaiting::awaiting(std::string_view what, std::string_view which)
-    : what_(what), which_(which), owner_(running_fiber()) {
-  if (owner_ == nullptr) return;
-  if (owner_->awaits_ != nullptr)
-    owner_ = nullptr;
+namespace {
+
+thread_local const awaiting* awaited_by_thread = nullptr;
+
+}  // namespace
+
+awaiting::awaiting(std::string_view what, std::string_view which) : what_(what), which_(which) {
+  auto* const owner = running_fiber();
+  place_ = owner != nullptr ? &owner->awaits_ : &awaited_by_thread;
+  if (*place_ != nullptr)
+    place_ = nullptr;
   else
-    owner_->awaits_ = this;
+    *place_ = this;
 }
 
 awaiting::~awaiting() {
-  if (owner_ != nullptr) owner_->awaits_ = nullptr;
+  if (place_ != nullptr) *place_ = nullptr;
 }
+
+const awaiting* awaiting::of_thread() { return awaited_by_thread; }
 
 std::string awaiting::describe(time_point) const {
   return which_.empty() ? std::string{what_} : fmt::format("{} \"{}\"", what_, which_);
@@ -228,8 +267,10 @@ void wait_point::complete() {
 
 void wait_point::wait_until(time_point deadline, std::string_view what) {
   const awaiting scope{what};
-  if (!wait_until(deadline))
-    throw deadline_exceeded_error{fmt::format("the deadline passed while waiting for {}", what)};
+  const auto begin = owner_->host_.clock_.now();
+  if (wait_until(deadline)) return;
+  missed_deadlines::report(what, owner_->host_.clock_.now() - begin);
+  throw deadline_exceeded_error{fmt::format("the deadline passed while waiting for {}", what)};
 }
 
 bool wait_point::wait_until(time_point deadline) {
@@ -250,7 +291,7 @@ bool wait_point::wait_until(time_point deadline) {
     parked_ = true;
     self->parked_at_ = host.clock_.now();
     self->waiting_ = shared_from_this();
-    self->leave();
+    self->leave_listed();
     self->waiting_.reset();
     parked_ = false;
     host.clock_.cancel(timer);
@@ -394,6 +435,12 @@ void fiber_host::name_running(const char* function) {
   auto& number = running != nullptr ? running->number_ : number_of_thread;
   if (number == 0) number = next_number();
   return {number, running != nullptr ? running->name_ : nullptr};
+}
+
+open_wait fiber_host::describe_waiter() {
+  const auto number = current_runner().number;
+  if (const auto* const running = running_fiber()) return running->describe();
+  return {.who = thread_identity::current().describe(), .what = {}, .waiter = number};
 }
 
 running_fiber_report describe_running_fiber() noexcept {

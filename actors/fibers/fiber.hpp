@@ -32,6 +32,7 @@
 // All calls belong to the host's actor, inside or outside a fiber as stated.
 #pragma once
 
+#include <troupe/actors/fibers/open_waits.hpp>
 #include <troupe/actors/fibers/time.hpp>
 #include <troupe/device/base/error.hpp>
 
@@ -84,9 +85,9 @@ class wait_point : public std::enable_shared_from_this<wait_point> {
   bool parked_ = false;
 };
 
-/// For what the running fiber waits while this lives: who asks its host meanwhile is told (`fiber_host::activity`). Of
-/// nested ones the outermost counts, which is nearest to the user's code. Makes no text before somebody asks. Outside
-/// of fibers it does nothing.
+/// For what the running fiber, or the thread outside of fibers, waits while this lives: who asks meanwhile is told
+/// (`fiber_host::activity`, `open_waits`). Of nested ones the outermost counts, which is nearest to the user's code.
+/// Makes no text before somebody asks.
 class awaiting {
  public:
   /// "a read of variable" and "v1"; both outlive this object.
@@ -94,15 +95,20 @@ class awaiting {
   virtual ~awaiting();
   awaiting(const awaiting&) = delete;
 
- private:
-  friend class fiber_host;
-  /// In the host's actor, while the fiber is parked.
-  virtual std::string describe(time_point now) const;
+  // In any thread, while the waiter waits.
 
+  virtual std::string describe(time_point now) const;
+  /// Who has to go on, if it is known.
+  virtual wait_subject subject() const { return {}; }
+
+  /// Of the calling thread, outside of fibers; null: none.
+  static const awaiting* of_thread();
+
+ private:
   std::string_view what_;
   std::string_view which_;
-  /// Null: another one counts, or nobody would ask.
-  class fiber* owner_;
+  /// Where the outermost one stands; null: this one is not it.
+  const awaiting** place_;
 };
 
 /// What a fiber does, as its host's actor sees it between two messages.
@@ -121,10 +127,20 @@ struct runner {
   const char* function;
 };
 
+/// What a fiber runs, for whoever asks.
+struct fiber_work {
+  /// "replica 1"; empty: the host's actor and the key name it.
+  std::string name;
+  /// Of its coordinator, if it is a closure.
+  std::uint64_t closure = 0;
+};
+
 /// What code inside a fiber may find of the actor around it; the actor's state derives from it.
 class fiber_environment {
  public:
   virtual ~fiber_environment() = default;
+  /// What the fiber of this key runs. Any thread, while it waits: only of what never changes.
+  virtual fiber_work describe_work(std::uint64_t key) const;
   /// The application's side of the member whose code runs here (offers/member.hpp), or null.
   virtual std::shared_ptr<member_context> application() const;
 };
@@ -189,6 +205,8 @@ class fiber_host {
   static void name_running(const char* function);
   /// Who calls. Cheap: locks ask each time.
   static runner current_runner();
+  /// The running fiber, or the thread outside of fibers, as one that waits for nothing yet.
+  static open_wait describe_waiter();
   /// True while the running fiber has been cancelled: long computations may look and leave early.
   static bool cancelled();
   /// Throws `cancelled_error` if the running fiber has been cancelled; does nothing outside of fibers. Once in a while

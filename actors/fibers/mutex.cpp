@@ -66,8 +66,13 @@ class mutex::state::awaiting_mutex final : public awaiting {
 
  private:
   std::string describe(time_point now) const override {
-    const std::scoped_lock lock{which_.guard};
+    // Who holds the guard may come to a place where whoever asks has stopped all waits from beginning.
+    const std::unique_lock lock{which_.guard, std::try_to_lock};
+    if (!lock) return "a troupe::mutex";
     return fmt::format("a troupe::mutex, {}", which_.describe_holder(now));
+  }
+  wait_subject subject() const override {
+    return {.holder = which_.holder.load(std::memory_order_relaxed) & ~awaited_bit};
   }
   state& which_;
 };
@@ -124,6 +129,7 @@ void mutex::state::wait(const runner& who) {
   if (mine.has_lock) return;
   if (destroyed) throw failed_precondition_error{"a troupe::mutex was destroyed while it was waited for"};
   std::erase(line, &mine);
+  missed_deadlines::report("a troupe::mutex", limit);
   throw deadline_exceeded_error{fmt::format("a troupe::mutex was not free within {} ms, its limit: it is {}",
                                             in_milliseconds(limit), describe_holder(current_time()))};
 }

@@ -32,6 +32,7 @@ member_actor::behavior_type member_door_state::make_behavior(member_door_options
   last_heard_ = last_tick_ = clock_.now();
   clock_.after(tick_interval, [this] { tick(); });
   self_->set_down_handler([this](caf::down_msg& down) {
+    requests_.lost(down.source, status_of(down.reason, "the chief's link broke"));
     if (chief_ && chief_.address() == down.source) return lose_link(status_of(down.reason, "the chief's link broke"));
     const auto is_role = (options_.worker && options_.worker.address() == down.source) ||
                          (options_.server && options_.server.address() == down.source);
@@ -66,6 +67,8 @@ member_actor::behavior_type member_door_state::make_behavior(member_door_options
           last_heard_ = clock_.now();
         return number;
       },
+      [this](waits_atom) { return wire<process_waits>{waits_of(self_->system(), options_.self, clock_.now())}; },
+      [this](why_atom, std::int64_t limit_ns) { return tell_waits(duration{limit_ns}); },
       [this](view_atom, wire<cluster_view>& view) { take_view(view); },
       [this](retire_atom, wire<status>& why) {
         end({member_end::kind::retired, why.open().ok() ? *why : status{}});
@@ -137,6 +140,31 @@ void member_door_state::tick() {
           fmt::format("{} {} ms", chief_ ? "the chief is lost: nothing was heard of it for" : "no chief came within",
                       in_milliseconds(limit))}});
   clock_.after(tick_interval, [this] { tick(); });
+}
+
+/// The chief asks all members, this one, too. Without an answer of it, the own waits are better than none.
+caf::result<wire<cluster_waits>> member_door_state::tell_waits(duration limit) {
+  const auto inquiry = inquiries_.begin(self_, limit);
+  if (!inquiry) return make_error(waits_inquiries::too_many());
+  const auto alone = [this, inquiry](const status& why) {
+    inquiry->add({.task = {"chief", 0}, .host = {}, .waits = {}, .silent = why});
+    inquiry->add(waits_of(self_->system(), options_.self, clock_.now()));
+    inquiry->end_one();
+  };
+  if (!chief_) {
+    alone({status_code::unavailable, "no chief has taken this process in"});
+    return inquiry->promise();
+  }
+  // Its members have the limit; the chief needs a little more to say so.
+  constexpr duration grace = std::chrono::milliseconds{500};
+  requests_.ask(
+      chief_, inquiry->limit() + grace, "asking the chief who waits",
+      [inquiry](wire<cluster_waits>& told) {
+        if (told.open().ok()) inquiry->found = *told;
+        inquiry->end_one();
+      },
+      alone, why_atom_v, std::int64_t{inquiry->limit().count()});
+  return inquiry->promise();
 }
 
 void member_door_state::leave(const status& why) {

@@ -12,8 +12,10 @@
 // the chief has re-queued its closures (C-3).
 #pragma once
 
+#include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/membership/member_end.hpp>
+#include <troupe/actors/membership/waits_inquiry.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/values/wire.hpp>
 
@@ -46,7 +48,8 @@ class member_door_state {
   static constexpr const char* name = "member";
   using pointer = member_actor::stateful_pointer<member_door_state>;
 
-  explicit member_door_state(pointer self) : self_(self), clock_(self) {}
+  explicit member_door_state(pointer self) : self_(self), clock_(self), requests_(self, clock_) {}
+  ~member_door_state() { inquiries_.end_all({status_code::cancelled, "the member ends"}); }
   member_actor::behavior_type make_behavior(member_door_options options);
 
  private:
@@ -56,9 +59,12 @@ class member_door_state {
   void tick();
   void leave(const status& why);
   void end(member_end how);
+  caf::result<wire<cluster_waits>> tell_waits(duration limit);
 
   pointer self_;
   timers clock_;
+  requests requests_;
+  waits_inquiries inquiries_;
   member_door_options options_;
   membership_actor chief_;
   adoption terms_;

@@ -14,8 +14,9 @@ bool is_worker(const member_record& record) { return record.task.job == "worker"
 }  // namespace
 
 membership_state::~membership_state() {
-  for (auto& open : waiting_)
-    open.promise.deliver(make_error(status{status_code::cancelled, "the membership actor has stopped"}));
+  const status stopped{status_code::cancelled, "the membership actor has stopped"};
+  for (auto& open : waiting_) open.promise.deliver(make_error(stopped));
+  inquiries_.end_all(stopped);
   if (detector_) caf::anon_send_exit(detector_, caf::exit_reason::user_shutdown);
 }
 
@@ -71,6 +72,7 @@ membership_actor::behavior_type membership_state::make_behavior(dialer_actor dia
         waiting_.push_back({*tasks, self_->make_response_promise<caf::typed_response_promise<wire<cluster_view>>>()});
         return waiting_.back().promise;
       },
+      [this](why_atom, std::int64_t limit_ns) { return tell_waits(duration{limit_ns}); },
       [this](retire_atom, wire<status>& why) -> caf::result<caf::ok_atom> {
         return retire(why.open().ok() ? *why : status{});
       },
@@ -288,6 +290,49 @@ caf::result<caf::ok_atom> membership_state::retire(const status& why) {
   }
   one_less();
   return promise;
+}
+
+// --- who waits ------------------------------------------------------------------------------------------------------
+
+/// Members inside this process are told of by the chief: its table of waits is theirs.
+caf::result<wire<cluster_waits>> membership_state::tell_waits(duration limit) {
+  const auto inquiry = inquiries_.begin(self_, limit);
+  if (!inquiry) return make_error(waits_inquiries::too_many());
+  inquiry->add(waits_of(self_->system(), options_.chief, clock_.now()));
+  for (const auto& member : members_) {
+    const auto& record = member->record;
+    if (record.state != member_presence::present || !member->handle) {
+      inquiry->add({.task = record.task, .host = {}, .waits = {}, .silent = record.why});
+    } else if (member->handle.node() != self_->node()) {
+      inquiry->ask(requests_, member->handle, {.task = record.task, .host = {}, .waits = {}, .silent = {}});
+    }
+  }
+  if (audience_.coordinator) ask_coordinator(inquiry, inquiry->limit());
+  inquiry->end_one();
+  return inquiry->promise();
+}
+
+void membership_state::ask_coordinator(const std::shared_ptr<waits_inquiry>& inquiry, duration limit) {
+  const auto silent = [inquiry](const status& why) {
+    inquiry->found.outstanding = why.render();
+    inquiry->end_one();
+  };
+  inquiry->begin_one();
+  requests_.ask(
+      audience_.coordinator, limit, "asking the coordinator which closures are waited for",
+      [inquiry](wire<std::vector<awaited_closure>>& told) {
+        if (told.open().ok()) inquiry->found.closures = *told;
+        inquiry->end_one();
+      },
+      silent, waits_atom_v);
+  inquiry->begin_one();
+  requests_.ask(
+      audience_.coordinator, limit, "asking the coordinator which closures have not ended",
+      [inquiry](std::string& told) {
+        inquiry->found.outstanding = std::move(told);
+        inquiry->end_one();
+      },
+      silent, activity_atom_v, std::shared_ptr<closure>{}, std::int64_t{limit.count() / 2});
 }
 
 void membership_state::publish(event_kind kind, const member_entry& member, const status& why) {

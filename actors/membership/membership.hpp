@@ -20,6 +20,7 @@
 #include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/membership/failure_detector.hpp>
+#include <troupe/actors/membership/waits_inquiry.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/values/wire.hpp>
 
@@ -99,6 +100,8 @@ class membership_state {
   void answer_waiting();
   bool all_present(const std::vector<task_id>& tasks) const;
   caf::result<caf::ok_atom> retire(const status& why);
+  caf::result<wire<cluster_waits>> tell_waits(duration limit);
+  void ask_coordinator(const std::shared_ptr<waits_inquiry>& inquiry, duration limit);
   void publish(event_kind kind, const member_entry& member, const status& why = {});
 
   pointer self_;
@@ -113,6 +116,7 @@ class membership_state {
   std::vector<waiting> waiting_;
   /// Who hears of a member.
   std::map<task_id, std::vector<presence_listener>> followers_;
+  waits_inquiries inquiries_;
   std::uint64_t epoch_ = 0;
   bool retiring_ = false;
 };

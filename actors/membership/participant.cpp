@@ -1,4 +1,5 @@
 #include <troupe/actors/membership/participant.hpp>
+#include <troupe/actors/membership/waits_inquiry.hpp>
 
 #include <utility>
 
@@ -15,6 +16,7 @@ participant_actor::behavior_type participant_state::make_behavior(participant_op
   });
   return {
       [](alive_atom, std::uint64_t number) { return number; },
+      [this](waits_atom) { return wire<process_waits>{waits_of(self_->system(), options_.self, clock_.now())}; },
       [this](broken_atom, std::uint64_t generation, wire<status>& why) {
         if (why.open().ok()) options_.on_broken(generation, *why);
       },

@@ -27,6 +27,7 @@ struct gathering {
 };
 
 struct participant_options {
+  member_identity self;
   rendezvous_actor host;
   /// A group broke: that of this generation, or 0 for whichever there is. Called in the actor.
   std::function<void(std::uint64_t generation, const status& why)> on_broken;

@@ -24,6 +24,7 @@ rendezvous_state::~rendezvous_state() {
     if (each.promise) each.promise->deliver(make_error(gone));
   for (auto& [_, fetches] : fetching_)
     for (auto& each : fetches) each.promise.deliver(make_error(gone));
+  inquiries_.end_all(gone);
 }
 
 rendezvous_actor::behavior_type rendezvous_state::make_behavior(rendezvous_options options) {
@@ -46,7 +47,26 @@ rendezvous_actor::behavior_type rendezvous_state::make_behavior(rendezvous_optio
         return set(generation, key, std::move(word));
       },
       [this](fetch_atom, std::uint64_t generation, const std::string& key) { return fetch(generation, key); },
+      [this](why_atom, std::int64_t limit_ns) { return tell_waits(duration{limit_ns}); },
   };
+}
+
+/// The process that hosts it takes part, too.
+caf::result<wire<cluster_waits>> rendezvous_state::tell_waits(duration limit) {
+  const auto inquiry = inquiries_.begin(self_, limit);
+  if (!inquiry) return make_error(waits_inquiries::too_many());
+  for (const auto& task : options_.expected) {
+    process_waits known{.task = task, .host = {}, .waits = {}, .silent = {}};
+    const auto found = gathered_.find(task);
+    if (found != gathered_.end()) {
+      inquiry->ask(requests_, found->second.participant, std::move(known));
+    } else {
+      known.silent = {status_code::unavailable, "it has not come to the group"};
+      inquiry->add(std::move(known));
+    }
+  }
+  inquiry->end_one();
+  return inquiry->promise();
 }
 
 bool rendezvous_state::is_expected(const task_id& task) const {

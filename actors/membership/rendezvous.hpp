@@ -14,8 +14,10 @@
 // Killed processes are noticed when their link breaks, frozen ones by the failure detector.
 #pragma once
 
+#include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/membership/failure_detector.hpp>
+#include <troupe/actors/membership/waits_inquiry.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/values/wire.hpp>
 
@@ -50,7 +52,7 @@ class rendezvous_state {
   static constexpr const char* name = "rendezvous";
   using pointer = rendezvous_actor::stateful_pointer<rendezvous_state>;
 
-  explicit rendezvous_state(pointer self) : self_(self), clock_(self) {}
+  explicit rendezvous_state(pointer self) : self_(self), clock_(self), requests_(self, clock_) {}
   ~rendezvous_state();
   rendezvous_actor::behavior_type make_behavior(rendezvous_options options);
 
@@ -79,9 +81,12 @@ class rendezvous_state {
   caf::result<caf::ok_atom> set(std::uint64_t generation, const std::string& key, std::string word);
   caf::result<std::string> fetch(std::uint64_t generation, const std::string& key);
   bool is_expected(const task_id& task) const;
+  caf::result<wire<cluster_waits>> tell_waits(duration limit);
 
   pointer self_;
   timers clock_;
+  requests requests_;
+  waits_inquiries inquiries_;
   rendezvous_options options_;
   failure_detector_actor detector_;
   bool formed_ = false;

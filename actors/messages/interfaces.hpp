@@ -92,6 +92,8 @@ CAF_ADD_ATOM(troupe_atoms, troupe, leave_atom, "leave")
 CAF_ADD_ATOM(troupe_atoms, troupe, activity_atom, "activity")
 CAF_ADD_ATOM(troupe_atoms, troupe, recall_atom, "recall")
 CAF_ADD_ATOM(troupe_atoms, troupe, await_atom, "await")
+CAF_ADD_ATOM(troupe_atoms, troupe, waits_atom, "waits")
+CAF_ADD_ATOM(troupe_atoms, troupe, why_atom, "why")
 CAF_END_TYPE_ID_BLOCK(troupe_atoms)
 
 namespace troupe {
@@ -145,9 +147,14 @@ using suspicion_listener = caf::typed_actor<caf::reacts_to<suspect_atom, std::ui
 using actor_finder = caf::typed_actor<
     caf::replies_to<find_atom, std::string, std::int64_t>::with<caf::strong_actor_ptr, wire<actor_interface>>>;
 
+/// Tells who waits, in all processes that it can reach, for those who ask why a job stands still. They have so many
+/// nanoseconds; of those that have not answered then it says so.
+using wait_teller = caf::typed_actor<caf::replies_to<why_atom, std::int64_t>::with<wire<cluster_waits>>>;
+
 /// Who is in, with epochs; see membership.hpp.
 using membership_actor =
-    detail::extend<actor_finder, caf::reacts_to<suspect_atom, std::uint64_t, wire<status>>,
+    detail::extend<detail::extend<actor_finder, caf::replies_to<why_atom, std::int64_t>::with<wire<cluster_waits>>>,
+                   caf::reacts_to<suspect_atom, std::uint64_t, wire<status>>,
                    caf::replies_to<view_atom>::with<wire<cluster_view>>,
                    // A member ends: the chief takes back what it has given to it.
                    caf::reacts_to<leave_atom, wire<departure>>,
@@ -161,6 +168,9 @@ using membership_actor =
 /// The process's own door: who it is, whether it is alive, which roles it has; see member_door.hpp.
 using member_actor = detail::extend<
     actor_finder,
+    // Who waits in this process, and, from the chief, in all.
+    caf::replies_to<waits_atom>::with<wire<process_waits>>,
+    caf::replies_to<why_atom, std::int64_t>::with<wire<cluster_waits>>,
     // A chief takes the process in.
     caf::replies_to<adopt_atom, membership_actor, wire<adoption>>::with<wire<member_identity>>,
     caf::replies_to<worker_atom>::with<worker_actor>, caf::replies_to<server_atom>::with<parameter_server_actor>,
@@ -224,7 +234,9 @@ using coordinator_actor = detail::extend<
     // All errors of the last generation that was cancelled.
     caf::replies_to<errors_atom>::with<wire<std::vector<status>>>,
     // As a closure_owner.
-    caf::replies_to<activity_atom, std::shared_ptr<closure>, std::int64_t>::with<std::string>>;
+    caf::replies_to<activity_atom, std::shared_ptr<closure>, std::int64_t>::with<std::string>,
+    // Closures that somebody waits for and a worker holds.
+    caf::replies_to<waits_atom>::with<wire<std::vector<awaited_closure>>>>;
 
 /// Whoever answers pings.
 using pingable_actor = caf::typed_actor<caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>>;
@@ -246,13 +258,18 @@ using failure_detector_actor = caf::typed_actor<caf::reacts_to<watch_atom, std::
                                                 caf::reacts_to<dismiss_atom, std::uint64_t>>;
 
 /// A process's part in groups; see participant.hpp.
-using participant_actor = detail::extend<pingable_actor, caf::reacts_to<broken_atom, std::uint64_t, wire<status>>,
+using participant_actor = detail::extend<pingable_actor,
+                                         // Who waits in this process.
+                                         caf::replies_to<waits_atom>::with<wire<process_waits>>,
+                                         caf::reacts_to<broken_atom, std::uint64_t, wire<status>>,
                                          // From a thread of the same process.
                                          caf::reacts_to<gather_atom, std::shared_ptr<gathering>>>;
 
 /// Brings the processes of a group together; see rendezvous.hpp.
 using rendezvous_actor =
     detail::extend<suspicion_listener,
+                   // Who waits in all processes of the group; see wait_teller.
+                   caf::replies_to<why_atom, std::int64_t>::with<wire<cluster_waits>>,
                    // Answers when the group is complete.
                    caf::replies_to<gather_atom, participant_actor, wire<group_candidate>>::with<wire<group_roster>>,
                    // A process says that the group of this generation can't go on, and why.

@@ -48,6 +48,9 @@ void add_troupe_types(caf::actor_system_config& config) {
   add_type<wire<adoption>>(config, "troupe.adoption");
   add_type<wire<member_record>>(config, "troupe.member_record");
   add_type<wire<cluster_view>>(config, "troupe.cluster_view");
+  add_type<wire<process_waits>>(config, "troupe.process_waits");
+  add_type<wire<cluster_waits>>(config, "troupe.cluster_waits");
+  add_type<wire<std::vector<awaited_closure>>>(config, "troupe.awaited_closures");
   add_type<wire<actor_interface>>(config, "troupe.actor_interface");
   add_type<wire<departure>>(config, "troupe.departure");
   add_type<wire<job_sizes>>(config, "troupe.job_sizes");
@@ -64,6 +67,7 @@ void add_troupe_types(caf::actor_system_config& config) {
   add_type<parameter_server_actor>(config, "troupe.parameter_server");
   add_type<member_actor>(config, "troupe.member");
   add_type<membership_actor>(config, "troupe.membership");
+  add_type<wait_teller>(config, "troupe.wait_teller");
   add_type<event_listener>(config, "troupe.event_listener");
   add_type<wire<group_candidate>>(config, "troupe.group_candidate");
   add_type<wire<group_roster>>(config, "troupe.group_roster");

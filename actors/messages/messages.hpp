@@ -4,6 +4,7 @@
 // A protocol number in the handshake refuses peers that would misread these; raise it when a struct changes.
 #pragma once
 
+#include <troupe/actors/fibers/open_waits.hpp>
 #include <troupe/actors/functions/function_registry.hpp>
 #include <troupe/actors/messages/task.hpp>
 #include <troupe/actors/values/value.hpp>
@@ -18,7 +19,7 @@
 
 namespace troupe {
 
-inline constexpr std::uint32_t protocol_number = 9;
+inline constexpr std::uint32_t protocol_number = 10;
 
 // --- coordinator and worker -----------------------------------------------------------------------------------------
 
@@ -290,6 +291,43 @@ struct group_roster {
   std::vector<group_candidate> members;
   /// A word that no other group has.
   std::string token;
+};
+
+// --- open waits -----------------------------------------------------------------------------------------------------
+
+/// What a process says of its own waits.
+struct process_waits {
+  task_id task;
+  std::string host;
+  std::int64_t process = 0;
+  /// The longest first.
+  std::vector<open_wait> waits;
+  /// How many more there are.
+  std::uint64_t more = 0;
+  /// Why it has told nothing; ok: it has.
+  status silent;
+};
+
+/// Of more waits a process does not tell.
+inline constexpr std::size_t open_waits_max = 256;
+
+/// A closure of the chief's whose end somebody waits for, and which a worker holds.
+struct awaited_closure {
+  /// As in open_wait::closure.
+  std::uint64_t closure = 0;
+  closure_id id = 0;
+  int worker = 0;
+};
+
+/// Of more of them a coordinator does not tell.
+inline constexpr std::size_t awaited_closures_max = 1024;
+
+/// What all processes say. The chief's own is the first, if there is a chief.
+struct cluster_waits {
+  std::vector<process_waits> processes;
+  std::vector<awaited_closure> closures;
+  /// What the coordinator says of those that have not ended.
+  std::string outstanding;
 };
 
 // --- events ---------------------------------------------------------------------------------------------------------

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/replicas/lock_step.hpp>
 
 #include <fmt/format.h>
@@ -55,7 +56,23 @@ void lock_step::end(step_failure failure, std::vector<erased> results) {
   ended_.set();
 }
 
+class lock_step::awaiting_replicas final : public awaiting {
+ public:
+  explicit awaiting_replicas(const lock_step& which) : awaiting("the replicas of a run"), which_(which) {}
+
+ private:
+  std::string describe(time_point) const override {
+    std::string text = "the replicas of a run";
+    for (auto each = 0; each < which_.replicas(); ++each)
+      text += fmt::format("{} {} {}", each == 0 ? ":" : ",", which_.name_of(each), which_.ledger_.where(each));
+    return text;
+  }
+
+  const lock_step& which_;
+};
+
 std::vector<erased> lock_step::wait() {
+  const awaiting_replicas scope{*this};
   ended_.wait_until(later(options_.deadline, barrier_grace), "the replicas of a run");
   if (!failure_.ok()) failure_.raise();
   return std::move(results_);

@@ -94,6 +94,8 @@ class lock_step {
   std::vector<erased> wait();
 
  private:
+  class awaiting_replicas;
+
   lock_step_id id_;
   options options_;
   std::function<erased(lock_step&, int)> body_;

@@ -50,6 +50,7 @@ class merge_barrier_state : public fiber_environment {
   ~merge_barrier_state() override;
 
   merge_barrier_actor::behavior_type make_behavior(merge_barrier_options options);
+  fiber_work describe_work(std::uint64_t) const override { return {.name = "a merge function"}; }
 
   /// True inside of merge functions that this barrier runs.
   static bool runs_here(const merge_barrier_actor& which);

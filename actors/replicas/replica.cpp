@@ -40,6 +40,10 @@ replica_state::~replica_state() {
   fibers_.reset();
 }
 
+fiber_work replica_state::describe_work(std::uint64_t) const {
+  return {.name = fmt::format("replica {}", options_.index)};
+}
+
 void replica_state::run(const lock_step_ptr& step) {
   fibers_->run(step->id(), [this, step, barrier = barrier_] {
     auto result = run_body(*step);

@@ -53,6 +53,7 @@ class replica_state : public replica_environment {
   replica_actor::behavior_type make_behavior(replica_options options);
 
   int index() const override { return options_.index; }
+  fiber_work describe_work(std::uint64_t key) const override;
   erased merge(lock_step& step, merge_arrival_ptr brought) override;
 
  private:

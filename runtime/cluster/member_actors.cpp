@@ -54,6 +54,7 @@ member_actors member_actors::spawn(caf::actor_system& system, member_plan plan, 
   if (plan.who.task.job == "worker") {
     auto chosen = options.worker;
     chosen.application = made.application;
+    chosen.task = plan.who.task;
     door.worker = keep(plan.detached ? system.spawn<caf::detached>(worker, plan.dialer, std::move(chosen))
                                      : system.spawn(worker, plan.dialer, std::move(chosen)));
   } else if (plan.who.task.job == "ps") {

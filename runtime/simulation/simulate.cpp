@@ -47,8 +47,8 @@ int simulate(simulated_world& world, run_options options, duration limit) {
   const auto program =
       cluster.start_program([&chief, code, body = options.program] { *code = body(chief); }, program_stack_bytes);
   if (!world.run_until([&] { return program.ended(); }, limit - (world.now() - began)))
-    throw deadline_exceeded_error{
-        fmt::format("the program did not end within {} ms of virtual time", in_milliseconds(limit))};
+    throw deadline_exceeded_error{fmt::format("the program did not end within {} ms of virtual time. What waits:\n{}",
+                                              in_milliseconds(limit), world.describe_waits())};
   if (!program.problem().ok()) throw_status(program.problem());
   return *code;
 }
@@ -77,8 +77,8 @@ std::map<std::string, int> simulate_group(simulated_world& world, int processes,
     return true;
   };
   if (!world.run_until(ended, limit))
-    throw deadline_exceeded_error{
-        fmt::format("the group did not end within {} ms of virtual time", in_milliseconds(limit))};
+    throw deadline_exceeded_error{fmt::format("the group did not end within {} ms of virtual time. What waits:\n{}",
+                                              in_milliseconds(limit), world.describe_waits())};
   return returned;
 }
 

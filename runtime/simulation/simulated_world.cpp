@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/open_waits.hpp>
 #include <troupe/runtime/simulation/fault_player.hpp>
 #include <troupe/runtime/simulation/simulated_program.hpp>
 #include <troupe/runtime/simulation/world_implementation.hpp>
@@ -236,6 +237,18 @@ void simulated_world::keep_object(std::shared_ptr<void> object) { implementation
 void simulated_world::note(const std::string& line) { implementation_->note(line); }
 const std::vector<std::string>& simulated_world::trace() const { return implementation_->trace; }
 const world_options& simulated_world::options() const { return implementation_->options; }
+
+std::string simulated_world::describe_waits() const {
+  std::string text;
+  for (const auto& each : implementation_->hosts) {
+    if (!each->process) continue;
+    auto& system = each->process->system();
+    for (const auto& wait : open_waits(&system, system.clock().now()))
+      text += fmt::format("  {}{}: {} has waited for {} ms for {}\n", each->name,
+                          each->process->frozen() ? " (frozen)" : "", wait.who, wait.time_ns / 1'000'000, wait.what);
+  }
+  return text.empty() ? "  nothing: what is left are actors without fibers\n" : text;
+}
 
 space_time simulated_world::picture() const {
   space_time result{.hosts = hosts(), .messages = {}, .events = implementation_->events};

@@ -30,6 +30,7 @@ inline participant_actor::behavior_type ear(participant_actor::pointer, std::sha
             if (*frozen) return caf::make_error(caf::sec::request_timeout);
             return number;
           },
+          [](waits_atom) { return wire<process_waits>{}; },
           [into](broken_atom, std::uint64_t generation, wire<status>& why) {
             if (why.open().ok()) into->broken.emplace_back(generation, *why);
           },

@@ -42,6 +42,12 @@ void collective_ledger::park(int replica, const char* where) {
   }
 }
 
+std::string collective_ledger::where(int replica) const {
+  const auto& self = std::span{entries_.get(), static_cast<std::size_t>(replicas_)}[static_cast<std::size_t>(replica)];
+  if (const auto* const parked = self.parked.load()) return parked;
+  return fmt::format("computes, or is in a collective, and has begun {} of them", self.entered.load());
+}
+
 void collective_ledger::unpark_all() {
   for (auto& each : std::span{entries_.get(), static_cast<std::size_t>(replicas_)}) each.parked.store(nullptr);
 }

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace troupe {
 
@@ -31,6 +32,9 @@ class collective_ledger {
   /// Before the first result of a merge_call is handed out, for all replicas: the first that goes on may be in its next
   /// collective before the last has even heard. In the thread that hands them out.
   void unpark_all();
+
+  /// Of one replica: "waits in merge_call", "goes on, after 3 collectives". Any thread.
+  std::string where(int replica) const;
 
  private:
   struct alignas(64) entry {

@@ -170,6 +170,7 @@ void executor_state::run(std::uint64_t number) {
     datum result;
     try {
       const auto& order = what->order;
+      fiber_host::name_running(order.method.c_str());
       result = call_method(*options_.methods, order.method, order.signature, order.arguments);
       ended = check_size(order.method, "results", result, "reply_bytes_max", options_.bounds.reply_bytes_max);
       if (!ended.ok()) result = {};

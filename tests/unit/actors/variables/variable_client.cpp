@@ -49,6 +49,8 @@ member_actor::behavior_type door_of(const parameter_server_actor& server) {
           [](worker_atom) { return worker_actor{}; },
           [server](server_atom) { return server; },
           [](leave_atom, wire<status>&) {},
+          [](waits_atom) { return wire<process_waits>{}; },
+          [](why_atom, std::int64_t) { return wire<cluster_waits>{}; },
           [](find_atom, const std::string&, std::int64_t) -> caf::result<caf::strong_actor_ptr, wire<actor_interface>> {
             return make_error(status{status_code::not_found, "no actor is offered here"});
           },
