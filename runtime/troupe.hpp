@@ -13,6 +13,7 @@
 #include <troupe/runtime/dataset.hpp>
 #include <troupe/runtime/dataset_sources.hpp>
 #include <troupe/runtime/distributed_dataset.hpp>
+#include <troupe/runtime/file.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>

@@ -5,10 +5,11 @@
 // writing leaves its temporary file (".NAME.<random>.partial") behind; nothing reads it, and it can be deleted.
 #pragma once
 
-#include <troupe/device/base/internal/descriptor.hpp>
+#include <troupe/runtime/files/file_system.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -34,7 +35,8 @@ class atomic_file {
  private:
   std::string path_;
   std::string partial_path_;
-  descriptor file_;
+  /// Null: it is committed.
+  std::unique_ptr<opened_file> opened_;
   std::uint64_t end_ = 0;
 };
 

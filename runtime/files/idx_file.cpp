@@ -1,4 +1,5 @@
 #include <troupe/device/base/error.hpp>
+#include <troupe/runtime/files/file_system.hpp>
 #include <troupe/runtime/files/idx_file.hpp>
 #include <troupe/runtime/files/system_error.hpp>
 
@@ -8,7 +9,6 @@
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,19 +25,18 @@ constexpr unsigned read_buffer_bytes = 256 * 1024;
 class gzip_reader {
  public:
   explicit gzip_reader(const std::string& path) : path_(path) {
-    auto ignored = std::error_code{};  // what cannot be looked at cannot be opened either, and then errno says why
-    auto kind = std::filesystem::status(path_, ignored);
-    if (std::filesystem::exists(kind) && !std::filesystem::is_regular_file(kind)) {
-      // Opening a pipe would wait for a writer, for ever.
+    auto& files = file_system::current();
+    const auto kind = files.kind_of(path_);
+    if (kind == path_kind::directory || kind == path_kind::other) {
       throw invalid_argument_error(
           fmt::format("{} is not a regular file; pass the path of an IDX file, plain or gzipped", path_));
     }
-    errno = 0;
-    file_.reset(gzopen(path.c_str(), "rbe"));
-    if (!file_) {
-      // zlib leaves errno alone if it was memory that it lacked.
-      throw_system_error(errno == 0 ? ENOMEM : errno, fmt::format("cannot open IDX file {}", path_));
-    }
+    auto opened = files.open_descriptor(path_);
+    if (!opened) throw_system_error(errno, fmt::format("cannot open IDX file {}", path_));
+    file_.reset(gzdopen(opened.get(), "rb"));
+    // It was memory that zlib lacked.
+    if (!file_) throw_system_error(ENOMEM, fmt::format("cannot open IDX file {}", path_));
+    opened.release();
     gzbuffer(file_.get(), read_buffer_bytes);
   }
 

@@ -1,5 +1,4 @@
-#include <troupe/device/base/error.hpp>
-#include <troupe/device/base/internal/descriptor.hpp>
+#include <troupe/runtime/files/file_system.hpp>
 #include <troupe/runtime/files/mapped_file.hpp>
 #include <troupe/runtime/files/system_error.hpp>
 
@@ -8,27 +7,18 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace troupe {
 
 buffer map_file(const std::string& path) {
   const auto refuse = [&] { throw_system_error(errno, fmt::format("\"{}\" cannot be read", path)); };
-  // O_NONBLOCK: opening a named pipe would otherwise wait for its writer.
-  const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  struct stat info = {};
-  if (!file || ::fstat(file.get(), &info) != 0) refuse();
-  if (!S_ISREG(info.st_mode)) {
-    throw failed_precondition_error{
-        fmt::format("\"{}\" cannot be read: it is a directory or a device, but must be a "
-                    "file; check the path",
-                    path)};
-  }
-  const auto size = static_cast<std::size_t>(info.st_size);
+  const auto file = file_system::current().open_descriptor(path);
+  if (!file) refuse();
+  const auto size = static_cast<std::size_t>(size_of_regular_file(file, path));
   if (size == 0) return {};
   auto* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (start == MAP_FAILED) refuse();
