@@ -7,6 +7,7 @@
 //   plan.when("elected", 2).freeze("leader");
 //   plan.drop({.from = "server", .to = "client"}, 2);          // the second reply is lost
 //   plan.at(0ms).slow_link("client", "server", {.latency = 20ms, .bytes_per_second = 1'000'000});
+//   plan.at(400ms).fill_disk("server");
 //   plan.fail_at("journal: before the sync", 1);               // TROUPE_FAULT_POINT (fault_point.hpp)
 //
 // The same as JSON (`to_json`, `from_json`), one object for each fault:
@@ -20,12 +21,13 @@
 //     {"do": "drop", "from": "server", "to": "client", "nth": 2},
 //     {"do": "fail_at", "point": "journal: before the sync", "nth": 1}]}
 //
-// "do" is one of kill, restart, switch_off, occupy, freeze, thaw, set_clock ("host", "ahead_ms"); cut, cut_one_way,
-// heal, break_link, silence_link ("host", "other"), slow_link ("host", "other", "latency_ms", "jitter_ms",
-// "bytes_per_second"); heal_everything; drop, duplicate, delay ("from", "to", "type", "nth", "delay_ms"); fail_at,
-// kill_at, hang_at ("point", "nth"). Without "when" and "when_sent", "at_ms" counts from the start of the run, else
-// from when it happened for the "count"-th time. What it means is said at simulated_world, for which plans are; `troupe
-// chaos` does most of it to real processes.
+// "do" is one of kill, restart, switch_off, occupy, freeze, thaw, set_clock ("host", "ahead_ms"); fill_disk, mend_disk,
+// wipe_disk ("host"), slow_disk ("host", "latency_ms", "bytes_per_second"); cut, cut_one_way, heal, break_link,
+// silence_link ("host", "other"), slow_link ("host", "other", "latency_ms", "jitter_ms", "bytes_per_second");
+// heal_everything; drop, duplicate, delay ("from", "to", "type", "nth", "delay_ms"); fail_at, kill_at, hang_at
+// ("point", "nth"). Without "when" and "when_sent", "at_ms" counts from the start of the run, else from when it
+// happened for the "count"-th time. What it means is said at simulated_world, for which plans are; `troupe chaos` does
+// most of it to real processes.
 #pragma once
 
 #include <troupe/actors/fibers/time.hpp>
@@ -58,6 +60,15 @@ struct link_slowness {
   bool operator==(const link_slowness&) const = default;
 };
 
+/// What is worse than usual on a disk.
+struct disk_slowness {
+  /// So long does each call take,
+  duration latency{};
+  /// and so much longer for what it reads or writes; 0: no longer.
+  std::uint64_t bytes_per_second = 0;
+  bool operator==(const disk_slowness&) const = default;
+};
+
 enum class fault_kind {
   kill,
   restart,
@@ -66,6 +77,10 @@ enum class fault_kind {
   freeze,
   thaw,
   set_clock,
+  fill_disk,
+  slow_disk,
+  mend_disk,
+  wipe_disk,
   cut,
   cut_one_way,
   heal,
@@ -96,7 +111,7 @@ struct planned_fault {
   std::uint64_t nth = 1;
   /// For how long a message is late, or how much the clock is ahead.
   duration time{};
-  /// Of slow_link.
+  /// Of slow_link, and without jitter of slow_disk.
   link_slowness slowness;
 
   // When; those of messages and of points have no other time than theirs.
@@ -130,6 +145,10 @@ class fault_plan {
     moment& freeze(std::string host) { return add(fault_kind::freeze, std::move(host)); }
     moment& thaw(std::string host) { return add(fault_kind::thaw, std::move(host)); }
     moment& set_clock(std::string host, duration ahead);
+    moment& fill_disk(std::string host) { return add(fault_kind::fill_disk, std::move(host)); }
+    moment& slow_disk(std::string host, disk_slowness by);
+    moment& mend_disk(std::string host) { return add(fault_kind::mend_disk, std::move(host)); }
+    moment& wipe_disk(std::string host) { return add(fault_kind::wipe_disk, std::move(host)); }
     moment& cut(std::string a, std::string b) { return add(fault_kind::cut, std::move(a), std::move(b)); }
     moment& cut_one_way(std::string from, std::string to) {
       return add(fault_kind::cut_one_way, std::move(from), std::move(to));
@@ -163,12 +182,12 @@ class fault_plan {
   /// It arrives so much later, after others that were sent after it.
   void delay(message_pattern message, std::uint64_t nth, duration time);
   /// The fault point throws unavailable_error when it is reached for the n-th time.
-  void fail_at(std::string point, std::uint64_t nth = 1);
+  void fail_at(std::string name, std::uint64_t nth = 1);
   /// The process that reaches it dies there.
-  void kill_at(std::string point, std::uint64_t nth = 1);
+  void kill_at(std::string name, std::uint64_t nth = 1);
   /// The fiber that reaches it goes no further, until it is cancelled: a closure or a method that never returns, a
   /// replica that keeps the others waiting.
-  void hang_at(std::string point, std::uint64_t nth = 1);
+  void hang_at(std::string name, std::uint64_t nth = 1);
 
   std::vector<planned_fault> faults;
 
@@ -203,8 +222,14 @@ struct fault_rates {
   double power_losses = 0.5;
   double clock_jumps = 0;
   double slow_links = 0;
-  /// How slow those are.
+  double full_disks = 0;
+  double slow_disks = 0;
+  /// Losses of power after which the host has a new, empty disk.
+  double disk_losses = 0;
+  /// How slow links are,
   link_slowness slowness{.latency = std::chrono::milliseconds{20}, .jitter = std::chrono::milliseconds{20}};
+  /// and disks.
+  disk_slowness slowness_of_disks{.latency = std::chrono::milliseconds{5}, .bytes_per_second = 10'000'000};
 };
 
 /// The standard plan: faults of each kind, so many and so short that a program of that time goes through several, and

@@ -22,13 +22,19 @@
 // next one, how long each takes on its way, and what of it is lost when a process dies. Time without messages costs
 // nothing.
 //
+// Each host has a disk in memory, which outlives its processes. Files that are opened through troupe's file interface
+// (file.hpp), and checkpoints, NPY, safetensors and IDX files, are there; what it has never heard of is read from the
+// real disk, to which a host never writes. A host that is switched off loses what was not synced: of each file all that
+// was written since, or all but a seeded prefix whose last write is torn; of the changes of names in a directory all
+// but so many of the first. A process that is killed loses nothing of that.
+//
 // Every message between hosts passes codec and network. An actor's handle that reached another host by other means (a
 // variable that both functions know) would bypass them: a message sent with it ends the run with an error that names
 // the sender and the actor, as soon as one finds the actor with nothing else to do.
 //
 // S-1 The same seed and the same calls give the same steps at the same times: `trace` can be compared line by line.
-// S-2 Order, latencies, identities, failures and `random` draw from streams of their own: one more draw of one kind
-// leaves the draws of the others as they were.
+// S-2 Order, latencies, identities, failures, losses of disks and `random` draw from streams of their own: one more
+// draw of one kind leaves the draws of the others as they were.
 //
 // All calls belong to one thread. Those that let time pass belong outside of hosts' functions and actors; processes
 // that are killed or restarted there end and start when the step is over. Handles that come from a world must not
@@ -92,6 +98,8 @@ struct world_options {
   std::size_t steps_per_instant_max = 1'000'000;
   /// Starts of processes, restarts included.
   std::size_t processes_max = 10'000;
+  /// Bytes of all files on the virtual disk of one host.
+  std::uint64_t disk_bytes_max = std::uint64_t{1} << 30;
   /// Hosts may send each other messages past the network, through variables that they share. For tests of the runtime
   /// itself: what passes there is never cut, late or lost.
   bool shares_memory = false;
@@ -178,9 +186,11 @@ class simulated_world {
   /// The process stops in the middle of everything, as by SIGSTOP: nobody is told.
   void freeze(const std::string& name);
   void thaw(const std::string& name);
-  /// The process ends at once, as by SIGKILL: its peers' connections break. What was under way may be lost.
+  /// The process ends at once, as by SIGKILL: its peers' connections break. What was under way may be lost, what it has
+  /// written to the disk is not.
   void kill(const std::string& name);
-  /// The host loses its power: nobody is told, and who connects to it waits in vain until `restart`.
+  /// The host loses its power: nobody is told, and who connects to it waits in vain until `restart`. Of what its disk
+  /// was not told to sync, a part survives that the seed draws.
   void switch_off(const std::string& name);
   /// The ports of a host whose process does not run now belong to another program, until `restart`: it takes
   /// connections, says what nobody understands, and nothing more.
@@ -201,10 +211,19 @@ class simulated_world {
   void silence_link(const std::string& a, const std::string& b);
   /// Everything between the two is later, or passes more slowly, from now on until `heal`.
   void slow_link(const std::string& a, const std::string& b, link_slowness by);
+  /// What the host writes to its disk fails, as on one without space, and so does each new file, until `mend_disk`.
+  /// What was written can be synced, renamed and removed.
+  void fill_disk(const std::string& name);
+  /// Each call of the host to its disk takes so long, for fibers, until `mend_disk`.
+  void slow_disk(const std::string& name, disk_slowness by);
+  /// It is neither full nor slow.
+  void mend_disk(const std::string& name);
+  /// The host has a new, empty disk. While no process runs there.
+  void wipe_disk(const std::string& name);
   /// The host's clock is ahead of the others' by so much from now on; what waits for a time on it that has passed
   /// happens at once.
   void set_clock(const std::string& name, duration ahead);
-  /// All links are healed, frozen processes thawed, clocks right, and hosts without a process restarted.
+  /// All links are healed, disks mended, frozen processes thawed, clocks right, and hosts without a process restarted.
   void heal_everything();
 
   /// Something that faults of the plan may wait for (fault_plan.hpp: when). Anywhere.

@@ -1,5 +1,5 @@
-// What code finds around itself in a simulated process, where nothing has a thread of its own, and time and chance are
-// the simulation's.
+// What code finds around itself in a simulated process, where nothing has a thread of its own, and time, chance and
+// disks are the simulation's.
 #pragma once
 
 #include <caf/fwd.hpp>
@@ -9,12 +9,16 @@
 
 namespace troupe {
 
+class file_system;
+
 /// The configuration of a simulated actor system derives from this.
 class simulated_surroundings {
  public:
   virtual ~simulated_surroundings() = default;
   /// A number of the application's stream.
   virtual std::uint64_t random() const = 0;
+  /// The disk of the process's host (runtime/files).
+  virtual file_system& files() const = 0;
   /// Of a system; null: it is a real one.
   static const simulated_surroundings* of(const caf::actor_system& system);
 

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/simulated_surroundings.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/files/file_system.hpp>
 #include <troupe/runtime/files/posix_files.hpp>
@@ -12,7 +13,10 @@
 
 namespace troupe {
 
-file_system& file_system::current() { return posix_files::instance(); }
+file_system& file_system::current() {
+  if (const auto* const system = simulated_system()) return simulated_surroundings::of(*system)->files();
+  return posix_files::instance();
+}
 
 std::string directory_of(const std::string& path) {
   const auto directory = std::filesystem::path{path}.parent_path();

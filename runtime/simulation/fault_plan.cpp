@@ -13,15 +13,19 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array names{"kill",       "restart",      "switch_off", "occupy",          "freeze",
-                           "thaw",       "set_clock",    "cut",        "cut_one_way",     "heal",
-                           "break_link", "silence_link", "slow_link",  "heal_everything", "drop",
-                           "duplicate",  "delay",        "fail_at",    "kill_at",         "hang_at"};
+constexpr std::array names{"kill",        "restart",   "switch_off", "occupy",       "freeze",    "thaw",
+                           "set_clock",   "fill_disk", "slow_disk",  "mend_disk",    "wipe_disk", "cut",
+                           "cut_one_way", "heal",      "break_link", "silence_link", "slow_link", "heal_everything",
+                           "drop",        "duplicate", "delay",      "fail_at",      "kill_at",   "hang_at"};
 
 std::string to_text(const message_pattern& message) {
   return fmt::format("{}message{}{}", message.type.empty() ? std::string{} : message.type + " ",
                      message.from.empty() ? std::string{} : " from " + message.from,
                      message.to.empty() ? std::string{} : " to " + message.to);
+}
+
+std::string bandwidth_text(std::uint64_t bytes_per_second) {
+  return bytes_per_second == 0 ? std::string{} : fmt::format(", to {} bytes/s", bytes_per_second);
 }
 
 std::string what_text(const planned_fault& fault) {
@@ -39,9 +43,10 @@ std::string what_text(const planned_fault& fault) {
     case fault_kind::slow_link:
       return fmt::format("{} {} {} by {} ms, up to {} ms more{}", name, fault.host, fault.other,
                          in_milliseconds(fault.slowness.latency), in_milliseconds(fault.slowness.jitter),
-                         fault.slowness.bytes_per_second == 0
-                             ? std::string{}
-                             : fmt::format(", to {} bytes/s", fault.slowness.bytes_per_second));
+                         bandwidth_text(fault.slowness.bytes_per_second));
+    case fault_kind::slow_disk:
+      return fmt::format("{} {} by {} ms{}", name, fault.host, in_milliseconds(fault.slowness.latency),
+                         bandwidth_text(fault.slowness.bytes_per_second));
     case fault_kind::set_clock:
       return fmt::format("{} {} ahead by {} ms", name, fault.host, in_milliseconds(fault.time));
     default:
@@ -85,6 +90,12 @@ fault_plan::moment& fault_plan::moment::set_clock(std::string host, duration ahe
 fault_plan::moment& fault_plan::moment::slow_link(std::string a, std::string b, link_slowness by) {
   add(fault_kind::slow_link, std::move(a), std::move(b));
   plan_.faults.back().slowness = by;
+  return *this;
+}
+
+fault_plan::moment& fault_plan::moment::slow_disk(std::string host, disk_slowness by) {
+  add(fault_kind::slow_disk, std::move(host));
+  plan_.faults.back().slowness = {.latency = by.latency, .jitter = {}, .bytes_per_second = by.bytes_per_second};
   return *this;
 }
 
@@ -158,15 +169,42 @@ void fault_plan::hang_at(std::string point, std::uint64_t nth) {
 
 namespace {
 
+/// What a drawn fault can be. A seed's plans depend on the order.
+enum class drawn_kind {
+  kill,
+  freeze,
+  cut,
+  one_way_cut,
+  broken_link,
+  power_loss,
+  clock_jump,
+  slow_link,
+  full_disk,
+  slow_disk,
+  disk_loss,
+};
+constexpr std::size_t drawn_kinds = 11;
+
+/// By kind, how frequent it is compared with the others.
+std::array<double, drawn_kinds> weights_of(const fault_rates& rates) {
+  return {rates.kills,      rates.freezes,      rates.cuts,        rates.one_way_cuts,
+          rates.breaks,     rates.power_losses, rates.clock_jumps, rates.slow_links,
+          rates.full_disks, rates.slow_disks,   rates.disk_losses};
+}
+
+bool is_of_links(drawn_kind kind) {
+  return kind == drawn_kind::cut || kind == drawn_kind::one_way_cut || kind == drawn_kind::broken_link ||
+         kind == drawn_kind::slow_link;
+}
+
 /// Draws what a plan needs.
 class fault_drawing {
  public:
   fault_drawing(const fault_rates& rates, std::uint64_t seed)
-      : rates_(rates), random_(seed, 6), weights_{rates.kills,        rates.freezes,   rates.cuts,
-                                                  rates.one_way_cuts, rates.breaks,    rates.power_losses,
-                                                  rates.clock_jumps,  rates.slow_links} {
-    // A link needs two hosts.
-    if (rates.hosts.size() + rates.spared.size() < 2) weights_[2] = weights_[3] = weights_[4] = weights_[7] = 0;
+      : rates_(rates), random_(seed, 6), weights_(weights_of(rates)) {
+    const auto has_links = rates.hosts.size() + rates.spared.size() >= 2;
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      if (!has_links && is_of_links(static_cast<drawn_kind>(i))) weights_[i] = 0;
     for (const auto each : weights_) total_ += each;
   }
 
@@ -184,55 +222,81 @@ class fault_drawing {
         begin + rates_.least +
         duration{static_cast<duration::rep>(part() * static_cast<double>((rates_.most - rates_.least).count()))};
     const auto& host = one_host();
-    switch (kind()) {
-      case 0:
-        plan.at(begin).kill(host);
-        plan.at(end).restart(host);
-        return;
-      case 1:
-        plan.at(begin).freeze(host);
-        plan.at(end).thaw(host);
-        return;
-      case 2: {
-        const auto& other = one_other(host);
-        plan.at(begin).cut(host, other);
-        plan.at(end).heal(host, other);
-        return;
-      }
-      case 3: {
-        const auto& other = one_other(host);
-        // A spared one is drawn as the other only, and may be the one that is not heard.
-        const auto is_reversed = !rates_.spared.empty() && part() < 0.5;
-        plan.at(begin).cut_one_way(is_reversed ? other : host, is_reversed ? host : other);
-        plan.at(end).heal(host, other);
-        return;
-      }
-      case 4:
-        plan.at(begin).break_link(host, one_other(host));
-        return;
-      case 5:
-        plan.at(begin).switch_off(host);
-        plan.at(end).restart(host);
-        return;
-      case 6:
-        plan.at(begin).set_clock(host, end - begin);
-        plan.at(end).set_clock(host, {});
-        return;
-      default: {
-        const auto& other = one_other(host);
-        plan.at(begin).slow_link(host, other, rates_.slowness);
-        plan.at(end).heal(host, other);
-        return;
-      }
-    }
+    const auto drawn = kind();
+    if (is_of_links(drawn))
+      add_one_of_links(plan, drawn, host, begin, end);
+    else
+      add_one_of_hosts(plan, drawn, host, begin, end);
   }
 
  private:
-  std::size_t kind() {
+  void add_one_of_hosts(fault_plan& plan, drawn_kind drawn, const std::string& host, duration begin,
+                        duration end) const {
+    switch (drawn) {
+      case drawn_kind::kill:
+        plan.at(begin).kill(host);
+        plan.at(end).restart(host);
+        return;
+      case drawn_kind::freeze:
+        plan.at(begin).freeze(host);
+        plan.at(end).thaw(host);
+        return;
+      case drawn_kind::power_loss:
+        plan.at(begin).switch_off(host);
+        plan.at(end).restart(host);
+        return;
+      case drawn_kind::clock_jump:
+        plan.at(begin).set_clock(host, end - begin);
+        plan.at(end).set_clock(host, {});
+        return;
+      case drawn_kind::full_disk:
+        plan.at(begin).fill_disk(host);
+        plan.at(end).mend_disk(host);
+        return;
+      case drawn_kind::slow_disk:
+        plan.at(begin).slow_disk(host, rates_.slowness_of_disks);
+        plan.at(end).mend_disk(host);
+        return;
+      default:
+        plan.at(begin).switch_off(host);
+        // Faults of one moment have no order.
+        plan.at(begin + (end - begin) / 2).wipe_disk(host);
+        plan.at(end).restart(host);
+        return;
+    }
+  }
+
+  void add_one_of_links(fault_plan& plan, drawn_kind drawn, const std::string& host, duration begin, duration end) {
+    const auto& other = one_other(host);
+    switch (drawn) {
+      case drawn_kind::broken_link:
+        plan.at(begin).break_link(host, other);
+        return;
+      case drawn_kind::cut:
+        plan.at(begin).cut(host, other);
+        break;
+      case drawn_kind::one_way_cut: {
+        // A spared one is drawn as the other only, and may be the one that is not heard.
+        const auto is_reversed = !rates_.spared.empty() && part() < 0.5;
+        plan.at(begin).cut_one_way(is_reversed ? other : host, is_reversed ? host : other);
+        break;
+      }
+      default:
+        plan.at(begin).slow_link(host, other, rates_.slowness);
+        break;
+    }
+    plan.at(end).heal(host, other);
+  }
+
+  drawn_kind kind() {
     auto left = part() * total_;
-    for (std::size_t i = 0; i + 1 < weights_.size(); ++i)
-      if ((left -= weights_[i]) < 0) return i;
-    return weights_.size() - 1;
+    std::size_t last = 0;
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      if (weights_[i] == 0) continue;
+      last = i;
+      if ((left -= weights_[i]) < 0) break;
+    }
+    return static_cast<drawn_kind>(last);
   }
   const std::string& one_host() { return rates_.hosts[random_.below(rates_.hosts.size())]; }
   const std::string& one_other(const std::string& than) {
@@ -247,7 +311,7 @@ class fault_drawing {
 
   const fault_rates& rates_;
   random_stream random_;
-  std::array<double, 8> weights_;
+  std::array<double, drawn_kinds> weights_;
   double total_ = 0;
 };
 
@@ -264,8 +328,7 @@ void check(const fault_rates& rates) {
     refuse("`faults_per_second` must be more than 0 and at most 1000000");
   if (rates.least < duration::zero() || rates.most < rates.least)
     refuse("`least` must be at least 0 and at most `most`");
-  for (const auto weight : {rates.kills, rates.freezes, rates.cuts, rates.one_way_cuts, rates.breaks,
-                            rates.power_losses, rates.clock_jumps, rates.slow_links})
+  for (const auto weight : weights_of(rates))
     if (!(weight >= 0)) refuse("frequencies must not be negative");
 }
 

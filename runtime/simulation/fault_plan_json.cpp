@@ -48,9 +48,9 @@ json to_json_object(const planned_fault& fault) {
   if (!fault.host.empty()) result["host"] = fault.host;
   if (!fault.other.empty()) result["other"] = fault.other;
   if (fault.what == fault_kind::set_clock) result["ahead_ms"] = to_milliseconds(fault.time);
-  if (fault.what == fault_kind::slow_link) {
+  if (fault.what == fault_kind::slow_link || fault.what == fault_kind::slow_disk) {
     result["latency_ms"] = to_milliseconds(fault.slowness.latency);
-    result["jitter_ms"] = to_milliseconds(fault.slowness.jitter);
+    if (fault.what == fault_kind::slow_link) result["jitter_ms"] = to_milliseconds(fault.slowness.jitter);
     if (fault.slowness.bytes_per_second != 0) result["bytes_per_second"] = fault.slowness.bytes_per_second;
   }
   result["at_ms"] = to_milliseconds(fault.at);
@@ -151,6 +151,10 @@ planned_fault read_fault(const json& from, const std::string& where) {
     if (result.what == fault_kind::slow_link)
       result.slowness = {.latency = reader.milliseconds("latency_ms", 0),
                          .jitter = reader.milliseconds("jitter_ms", 0),
+                         .bytes_per_second = reader.count("bytes_per_second", 0)};
+    if (result.what == fault_kind::slow_disk)
+      result.slowness = {.latency = reader.milliseconds("latency_ms", 0),
+                         .jitter = {},
                          .bytes_per_second = reader.count("bytes_per_second", 0)};
     if (result.what == fault_kind::set_clock) result.time = reader.milliseconds("ahead_ms", -milliseconds_max, true);
     read_time(reader, where, result);

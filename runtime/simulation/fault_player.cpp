@@ -128,6 +128,15 @@ void fault_player::apply(const planned_fault& what) {
       return world_.thaw(what.host);
     case fault_kind::set_clock:
       return world_.set_clock(what.host, what.time);
+    case fault_kind::fill_disk:
+      return world_.fill_disk(what.host);
+    case fault_kind::slow_disk:
+      return world_.slow_disk(what.host,
+                              {.latency = what.slowness.latency, .bytes_per_second = what.slowness.bytes_per_second});
+    case fault_kind::mend_disk:
+      return world_.mend_disk(what.host);
+    case fault_kind::wipe_disk:
+      return world_.wipe_disk(what.host);
     case fault_kind::cut:
       return world_.cut(what.host, what.other);
     case fault_kind::cut_one_way:

@@ -24,7 +24,7 @@ class random_stream {
 
 struct random_streams {
   explicit random_streams(std::uint64_t seed)
-      : order(seed, 1), network(seed, 2), identities(seed, 3), faults(seed, 4), application(seed, 5) {}
+      : order(seed, 1), network(seed, 2), identities(seed, 3), faults(seed, 4), application(seed, 5), disks(seed, 7) {}
 
   /// What happens next of all that could.
   random_stream order;
@@ -36,6 +36,8 @@ struct random_streams {
   random_stream faults;
   /// What scenarios draw.
   random_stream application;
+  /// What a loss of power leaves of what was not synced.
+  random_stream disks;
 };
 
 }  // namespace troupe

@@ -1,7 +1,9 @@
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/simulation/simulated_connector.hpp>
+#include <troupe/runtime/simulation/simulated_files.hpp>
 #include <troupe/runtime/simulation/simulated_middleman.hpp>
+#include <troupe/runtime/simulation/simulated_network.hpp>
 #include <troupe/runtime/simulation/simulated_process.hpp>
 
 #include <caf/execution_unit.hpp>
@@ -25,7 +27,7 @@ class simulated_process::worker final : public caf::execution_unit {
 };
 
 struct simulated_process::config : caf::actor_system_config, simulated_surroundings, own_connections {
-  explicit config(simulated_process& of) : process(of) {
+  explicit config(simulated_process& of) : process(of), disk(std::make_shared<simulated_files>(of, of.in_.disk)) {
     guard_basp();
     add_troupe_types(*this);
     module_factories.emplace_back([&of](caf::actor_system& system) -> caf::actor_system::module* {
@@ -41,9 +43,11 @@ struct simulated_process::config : caf::actor_system_config, simulated_surroundi
   }
 
   std::uint64_t random() const override { return process.in_.application(); }
+  file_system& files() const override { return *disk; }
   std::shared_ptr<connector> make_connector() const override { return std::make_shared<simulated_connector>(process); }
 
   simulated_process& process;
+  std::shared_ptr<simulated_files> disk;
 };
 
 simulated_process::simulated_process(surroundings in, host_number host, std::string name, std::uint64_t incarnation)
@@ -86,6 +90,8 @@ simulated_process::~simulated_process() {
 simulated_multiplexer& simulated_process::multiplexer() {
   return static_cast<simulated_multiplexer&>(middleman_->backend());
 }
+
+bool simulated_process::lives() const { return in_.network.runs(*this); }
 
 void simulated_process::set_frozen(bool frozen) {
   if (frozen == frozen_) return;

@@ -23,6 +23,7 @@
 
 namespace troupe {
 
+class simulated_disk;
 class simulated_middleman;
 class simulated_multiplexer;
 class simulated_network;
@@ -62,6 +63,8 @@ class simulated_process {
     simulated_turns& turns;
     /// What the application draws from.
     random_stream& application;
+    /// Of its host.
+    simulated_disk& disk;
   };
 
   simulated_process(surroundings in, host_number host, std::string name, std::uint64_t incarnation);
@@ -78,6 +81,8 @@ class simulated_process {
   simulated_network& network() { return in_.network; }
   simulated_multiplexer& multiplexer();
 
+  /// False when it has ended for all others, and only unwinds.
+  bool lives() const;
   bool has_started_a_thread() const { return system_->detached_actors() != 0; }
   bool frozen() const { return frozen_; }
   /// A frozen process does nothing; what is sent to it waits.

@@ -191,6 +191,34 @@ void simulated_world::slow_link(const std::string& a, const std::string& b, link
   implementation_->network.slow(first, second, by);
 }
 
+void simulated_world::fill_disk(const std::string& name) {
+  auto& disk = implementation_->find(name).disk;
+  if (disk.full()) throw failed_precondition_error{fmt::format("the disk of {} is full already", name)};
+  note("fill the disk of " + name);
+  disk.set_full(true);
+}
+
+void simulated_world::slow_disk(const std::string& name, disk_slowness by) {
+  auto& disk = implementation_->find(name).disk;
+  if (by.latency < duration::zero()) throw invalid_argument_error{"slow_disk: the latency must be at least 0"};
+  note(fmt::format("slow the disk of {} by {} ms", name, in_milliseconds(by.latency)));
+  disk.set_slowness(by);
+}
+
+void simulated_world::mend_disk(const std::string& name) {
+  auto& disk = implementation_->find(name).disk;
+  if (!disk.has_fault()) throw failed_precondition_error{fmt::format("the disk of {} is neither full nor slow", name)};
+  note("mend the disk of " + name);
+  disk.set_full(false);
+  disk.set_slowness({});
+}
+
+void simulated_world::wipe_disk(const std::string& name) {
+  if (running(name)) throw failed_precondition_error{name + " runs: kill it first"};
+  note("wipe the disk of " + name);
+  implementation_->find(name).disk.wipe();
+}
+
 void simulated_world::set_clock(const std::string& name, duration ahead) {
   auto& process = implementation_->running_process(name);
   note(fmt::format("the clock of {} is ahead by {} ms", name, in_milliseconds(ahead)));
@@ -202,6 +230,7 @@ void simulated_world::heal_everything() {
   const auto& all = implementation_->hosts;
   for (const auto& [a, b] : network.bad_links()) heal(all[a]->name, all[b]->name);
   for (const auto& each : all) {
+    if (each->disk.has_fault()) mend_disk(each->name);
     if (!implementation_->runs(*each)) {
       restart(each->name);
       continue;

@@ -95,7 +95,8 @@ void simulated_world::implementation::start(host& which) {
   // It may be in another process's turn that this one starts.
   const simulated_turn nobodys{turns, nullptr};
   which.process = std::make_unique<simulated_process>(
-      simulated_process::surroundings{plan, network, turns, random.application}, which.number, which.name, incarnation);
+      simulated_process::surroundings{plan, network, turns, random.application, which.disk}, which.number, which.name,
+      incarnation);
   network.attach(*which.process);
   bulk->look_at_all();
   const simulated_turn own{turns, which.process.get()};
@@ -105,6 +106,7 @@ void simulated_world::implementation::start(host& which) {
 void simulated_world::implementation::stop(host& which, simulated_network::death how) {
   auto& dead = *which.process;
   if (turns.ran == &dead) turns.ran = nullptr;
+  if (how == simulated_network::death::of_host) lose_power(which);
   if (turns.running != nullptr) {
     // Whose turn it is goes on to the end of it, which nobody hears of if that is who dies.
     network.detach(dead, how);
@@ -120,6 +122,17 @@ void simulated_world::implementation::stop(host& which, simulated_network::death
   dead.cancel_programs();
   if (which.what.at_end) which.what.at_end(dead);
   which.process.reset();
+}
+
+void simulated_world::implementation::lose_power(host& which) {
+  which.disk.lose_power();
+  const auto& lost = which.disk.lost();
+  constexpr std::size_t named_max = 8;
+  const auto named = std::min(lost.size(), named_max);
+  if (named == 0) return;
+  note(fmt::format("the disk of {} has lost what was not synced of {}{}", which.name,
+                   fmt::join(lost.begin(), lost.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+                   named == lost.size() ? std::string{} : fmt::format(" and {} more", lost.size() - named)));
 }
 
 void simulated_world::implementation::check_outside(const char* call) const {

@@ -8,6 +8,7 @@
 #include <troupe/runtime/simulation/agenda.hpp>
 #include <troupe/runtime/simulation/random_streams.hpp>
 #include <troupe/runtime/simulation/simulated_bulk.hpp>
+#include <troupe/runtime/simulation/simulated_disk.hpp>
 #include <troupe/runtime/simulation/simulated_network.hpp>
 #include <troupe/runtime/simulation/simulated_process.hpp>
 #include <troupe/runtime/simulation/step_ranks.hpp>
@@ -34,7 +35,11 @@ struct simulated_world::implementation {
   };
   struct host {
     host(implementation& all, host_number of, std::string called, role chosen)
-        : number(of), name(std::move(called)), what(std::move(chosen)), ending(all.plan, nullptr, "end", [&all, of] {
+        : number(of),
+          name(std::move(called)),
+          what(std::move(chosen)),
+          disk(all.random.disks, all.options.disk_bytes_max),
+          ending(all.plan, nullptr, "end", [&all, of] {
             all.end_now(of);
             return true;
           }) {}
@@ -43,6 +48,8 @@ struct simulated_world::implementation {
     std::string name;
     role what;
     std::uint64_t starts = 0;
+    /// Processes refer to it.
+    simulated_disk disk;
     std::unique_ptr<simulated_process> process;
     /// When a process that was told to end does so.
     agenda::alarm ending;
@@ -76,6 +83,8 @@ struct simulated_world::implementation {
 
   duration elapsed() const { return plan.now() - simulation_beginning; }
   void note(const std::string& line);
+  /// The host is without power; what of its disk is lost is noted.
+  void lose_power(host& which);
 
   bool step();
   bool step_now();

@@ -7,25 +7,17 @@
 
 #include <troupe/runtime/checkpoint.hpp>
 #include <troupe/runtime/checkpoint_saving.hpp>
+#include <troupe/runtime/file.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 #include <troupe/runtime/variables/checkpoint_file.hpp>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
-
-#include <unistd.h>
 
 namespace troupe {
 
 /// Elements of a variable that travels beside the messages.
 constexpr std::int64_t large = 10'000;
-
-struct checkpoint_path {
-  checkpoint_path() { std::filesystem::remove(text); }
-  ~checkpoint_path() { std::filesystem::remove(text); }
-  std::string text = (std::filesystem::temp_directory_path() / fmt::format("troupe-explorer-{}", ::getpid())).string();
-};
 
 /// A variable in a file.
 struct saved_variable_content {
@@ -114,7 +106,8 @@ class chief_programs : public cluster_course {
   std::map<std::string, tensor_variable> variables_;
   std::vector<tensor_variable> removed_;
   std::vector<program> programs_;
-  checkpoint_path path_;
+  /// On the chief's disk.
+  std::string path_ = "checkpoint";
   /// What the file holds; nothing: there is none.
   std::optional<std::map<std::string, saved_variable_content>> saved_;
   /// One save or restore at a time.
@@ -179,14 +172,14 @@ inline void chief_programs::save_now() {
     began.emplace(name,
                   variable_before_save{record->shards(), life_of(*record), lives()[life_of(*record)].acknowledged});
   try {
-    save_checkpoint(strategy_, path_.text, {}, {.progress = false});
+    save_checkpoint(strategy_, path_, {}, {.progress = false});
   } catch (const error& failed) {
     const auto one_is_over = std::any_of(began.begin(), began.end(),
                                          [this](const auto& each) { return is_over(each.first, each.second.of); });
     require(one_is_over || is_loss(failed.get_status()), std::string{"a save failed: "} + failed.what());
     return require_saved_file();
   }
-  const auto file = open_checkpoint(path_.text);
+  const auto file = open_checkpoint(path_);
   saved_.emplace();
   require(file.names().size() == began.size() + slots_in(file),
           "a checkpoint has other variables than were there when it began");
@@ -218,8 +211,8 @@ inline void chief_programs::require_possible_save(const std::string& name, const
 }
 
 inline void chief_programs::require_saved_file() {
-  if (!saved_) return require(!std::filesystem::exists(path_.text), "a save that failed left a file");
-  const auto file = open_checkpoint(path_.text);
+  if (!saved_) return require(!file_exists(path_), "a save that failed left a file");
+  const auto file = open_checkpoint(path_);
   require(file.names().size() == saved_->size() + slots_in(file), "a save that failed changed the file");
   for (const auto& [name, content] : *saved_)
     require(is_equal(content_in(file, name), content), "a save that failed changed " + name);
@@ -242,7 +235,7 @@ inline bool chief_programs::restore_now() {
   }
   auto succeeded = false;
   try {
-    restore_checkpoint(strategy_, path_.text, {.progress = false});
+    restore_checkpoint(strategy_, path_, {.progress = false});
     succeeded = true;
   } catch (const error& failed) {
     const auto& how = failed.get_status();

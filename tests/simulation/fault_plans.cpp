@@ -73,6 +73,8 @@ fault_plan everything() {
   plan.kill_at("after the sync");
   plan.hang_at("in the sync", 2);
   plan.at(1ms).slow_link("a", "b", {.latency = 20ms, .jitter = 5ms, .bytes_per_second = 1000}).slow_link("c", "d", {});
+  plan.at(2ms).fill_disk("a").slow_disk("b", {.latency = 3ms, .bytes_per_second = 1000}).slow_disk("c", {});
+  plan.at(3ms).mend_disk("a").wipe_disk("b");
   return plan;
 }
 
@@ -82,13 +84,15 @@ fault_plan everything() {
 
 BOOST_AUTO_TEST_CASE(a_plan_is_written_and_read_back_whole) {
   const auto plan = everything();
-  BOOST_TEST(plan.faults.size() == 21u);
+  BOOST_TEST(plan.faults.size() == 26u);
   const auto back = fault_plan::from_json(plan.to_json());
   BOOST_TEST_REQUIRE(back.faults.size() == plan.faults.size());
   for (std::size_t i = 0; i < plan.faults.size(); ++i)
     BOOST_TEST((back.faults[i] == plan.faults[i]), to_string(plan.faults[i])
                                                        << " became " << to_string(back.faults[i]));
   BOOST_TEST(to_string(plan.faults[0]) == "kill a at 1.500 ms");
+  BOOST_TEST(to_string(plan.faults[21]) == "fill_disk a at 2.000 ms");
+  BOOST_TEST(to_string(plan.faults[22]) == "slow_disk b by 3 ms, to 1000 bytes/s at 2.000 ms");
 }
 
 BOOST_AUTO_TEST_CASE(the_example_of_the_documentation_is_a_plan) {
@@ -121,6 +125,9 @@ BOOST_AUTO_TEST_CASE(what_is_no_plan_is_refused_with_the_place) {
   refused(R"({"faults": [{"do": "explode"}]})", "faults[0] does \"explode\", which is none of kill, restart");
   refused(R"({"faults": [{"do": "kill"}]})", "faults[0] needs a text as \"host\"");
   refused(R"({"faults": [{"do": "cut", "host": "a"}]})", "needs a text as \"other\"");
+  refused(R"({"faults": [{"do": "fill_disk"}]})", "needs a text as \"host\"");
+  refused(R"({"faults": [{"do": "slow_disk", "host": "a", "jitter_ms": 1}]})", "unknown key \"jitter_ms\"");
+  refused(R"({"faults": [{"do": "slow_disk", "host": "a", "latency_ms": -1}]})", "as \"latency_ms\"");
   refused(R"({"faults": [{"do": "kill", "host": "a", "at_ms": -1}]})", "0 to 1000000000000, as \"at_ms\"");
   refused(R"({"faults": [{"do": "kill", "host": "a", "at_ms": "soon"}]})", "\"at_ms\"");
   refused(R"({"faults": [{"do": "kill", "host": "a", "count": 0}]})", "from 1 on as \"count\"");
@@ -153,6 +160,26 @@ BOOST_AUTO_TEST_CASE(rates_draw_the_same_faults_from_the_same_seed_each_with_its
                         says("faults_per_second"));
   BOOST_CHECK_EXCEPTION(draw_faults({.hosts = {"a"}, .kills = 0, .freezes = 0, .power_losses = 0}, 1),
                         invalid_argument_error, says("second host"));
+}
+
+BOOST_AUTO_TEST_CASE(disks_that_fail_are_drawn_with_their_ends_when_a_rate_says_so) {
+  fault_rates rates{.hosts = {"a", "b"}, .faults_per_second = 50, .until = 20s, .most = 1s};
+  for (const auto& fault : draw_faults(rates, 1).faults)
+    BOOST_TEST((fault.what < fault_kind::fill_disk || fault.what > fault_kind::wipe_disk), to_string(fault));
+  rates.full_disks = rates.slow_disks = rates.disk_losses = 5;
+  std::map<fault_kind, int> kinds;
+  for (const auto& fault : draw_faults(rates, 1).faults) {
+    ++kinds[fault.what];
+    if (fault.what == fault_kind::slow_disk)
+      BOOST_TEST((fault.slowness.latency == rates.slowness_of_disks.latency && fault.slowness.bytes_per_second > 0));
+  }
+  BOOST_TEST(kinds[fault_kind::fill_disk] > 80);
+  BOOST_TEST(kinds[fault_kind::slow_disk] > 80);
+  BOOST_TEST(kinds[fault_kind::wipe_disk] > 80);
+  BOOST_TEST(kinds[fault_kind::fill_disk] + kinds[fault_kind::slow_disk] == kinds[fault_kind::mend_disk]);
+  BOOST_TEST(kinds[fault_kind::wipe_disk] < kinds[fault_kind::switch_off]);
+  rates.full_disks = -1;
+  BOOST_CHECK_EXCEPTION(draw_faults(rates, 1), invalid_argument_error, says("frequencies"));
 }
 
 BOOST_AUTO_TEST_CASE(of_spared_hosts_only_the_links_fail_in_both_directions) {

@@ -8,25 +8,12 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <filesystem>
 #include <string>
-
-#include <unistd.h>
 
 using namespace troupe;
 using namespace std::chrono_literals;
 
 BOOST_AUTO_TEST_SUITE(programs_suite)
-
-namespace {
-
-struct checkpoint_path {
-  ~checkpoint_path() { std::filesystem::remove(text); }
-  std::string text =
-      (std::filesystem::temp_directory_path() / ("troupe-programs-" + std::to_string(::getpid()))).string();
-};
-
-}  // namespace
 
 BOOST_AUTO_TEST_CASE(a_program_waits_in_virtual_time_and_ends_with_what_it_throws) {
   ready_cluster cluster{{.seed = 1}};
@@ -50,14 +37,13 @@ BOOST_AUTO_TEST_CASE(a_program_ends_with_its_chief) {
 
 BOOST_AUTO_TEST_CASE(a_variable_that_is_being_made_is_no_part_of_a_checkpoint) {
   ready_cluster cluster{{.seed = 2}};
-  const checkpoint_path path;
   {
     parameter_server_strategy strategy{cluster.chief_cluster()};
     const auto making = cluster.start_program([&] { strategy.variable<std::int64_t>("new", 1); });
     const auto saving = cluster.start_program([&] {
       BOOST_TEST(strategy.variables().empty());
       BOOST_CHECK_THROW(strategy.remove("new"), not_found_error);
-      save_checkpoint(strategy, path.text, {}, {.progress = false});
+      save_checkpoint(strategy, "checkpoint", {}, {.progress = false});
     });
     BOOST_TEST_REQUIRE(cluster.run_until([&] { return making.ended() && saving.ended(); }, 1s));
     BOOST_TEST(making.problem().ok(), making.problem().render());

@@ -18,6 +18,12 @@ std::string_view obstacle_of(fault_kind what) {
       return "takes the ports of a host; only a simulation does that: use kill and a later restart";
     case fault_kind::set_clock:
       return "needs a clock for each host; only a simulation has them";
+    case fault_kind::fill_disk:
+    case fault_kind::slow_disk:
+    case fault_kind::mend_disk:
+    case fault_kind::wipe_disk:
+      return "needs a disk for each host; only a simulation has them: use switch_off and a later restart to see what "
+             "the program makes of a loss of power";
     case fault_kind::drop:
     case fault_kind::duplicate:
     case fault_kind::delay:

@@ -102,6 +102,10 @@ BOOST_AUTO_TEST_CASE(what_only_a_simulation_can_have_is_refused_and_why) {
   require_parts(refusal_of(point), {"only a simulation", "kill at a time"});
   require_parts(refusal_of_one([](auto& at) { at.set_clock("worker-0", 1s); }), {"clock", "only a simulation"});
   require_parts(refusal_of_one([](auto& at) { at.occupy("worker-0"); }), {"only a simulation"});
+  require_parts(refusal_of_one([](auto& at) { at.fill_disk("worker-0"); }), {"fill_disk worker-0", "a disk for each"});
+  require_parts(refusal_of_one([](auto& at) { at.slow_disk("worker-0", {}); }), {"only a simulation", "switch_off"});
+  require_parts(refusal_of_one([](auto& at) { at.mend_disk("worker-0"); }), {"only a simulation"});
+  require_parts(refusal_of_one([](auto& at) { at.wipe_disk("worker-0"); }), {"only a simulation"});
   fault_plan conditions;
   conditions.when("elected").kill("worker-0");
   require_parts(refusal_of(conditions), {"at_ms"});
