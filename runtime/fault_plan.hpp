@@ -23,7 +23,8 @@
 //
 // "do" is one of kill, restart, switch_off, occupy, freeze, thaw, set_clock ("host", "ahead_ms"); fill_disk, mend_disk,
 // wipe_disk ("host"), slow_disk ("host", "latency_ms", "bytes_per_second"); cut, cut_one_way, heal, break_link,
-// silence_link ("host", "other"), slow_link ("host", "other", "latency_ms", "jitter_ms", "bytes_per_second");
+// silence_link ("host", "other"), slow_link, slow_link_one_way ("host", "other", "latency_ms", "jitter_ms",
+// "bytes_per_second");
 // heal_everything; drop, duplicate, delay ("from", "to", "type", "nth", "delay_ms"); fail_at, kill_at, hang_at
 // ("point", "nth"). Without "when" and "when_sent", "at_ms" counts from the start of the run, else from when it
 // happened for the "count"-th time. What it means is said at simulated_world, for which plans are; `troupe chaos` does
@@ -49,7 +50,7 @@ struct message_pattern {
   bool operator==(const message_pattern&) const = default;
 };
 
-/// What is worse than usual on a link, in each direction.
+/// What is worse than usual on a link, in each of its directions or in one.
 struct link_slowness {
   /// So much later does everything arrive,
   duration latency{};
@@ -87,6 +88,7 @@ enum class fault_kind {
   break_link,
   silence_link,
   slow_link,
+  slow_link_one_way,
   heal_everything,
   drop,
   duplicate,
@@ -111,7 +113,7 @@ struct planned_fault {
   std::uint64_t nth = 1;
   /// For how long a message is late, or how much the clock is ahead.
   duration time{};
-  /// Of slow_link, and without jitter of slow_disk.
+  /// Of slow_link and slow_link_one_way, and without jitter of slow_disk.
   link_slowness slowness;
 
   // When; those of messages and of points have no other time than theirs.
@@ -159,6 +161,7 @@ class fault_plan {
       return add(fault_kind::silence_link, std::move(a), std::move(b));
     }
     moment& slow_link(std::string a, std::string b, link_slowness by);
+    moment& slow_link_one_way(std::string from, std::string to, link_slowness by);
     moment& heal_everything() { return add(fault_kind::heal_everything, {}); }
     /// Each of the first from each of the second, both ways.
     moment& partition(const std::vector<std::string>& some, const std::vector<std::string>& others);
@@ -226,6 +229,7 @@ struct fault_rates {
   double slow_disks = 0;
   /// Losses of power after which the host has a new, empty disk.
   double disk_losses = 0;
+  double one_way_slow_links = 0;
   /// How slow links are,
   link_slowness slowness{.latency = std::chrono::milliseconds{20}, .jitter = std::chrono::milliseconds{20}};
   /// and disks.

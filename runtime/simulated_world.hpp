@@ -211,6 +211,8 @@ class simulated_world {
   void silence_link(const std::string& a, const std::string& b);
   /// Everything between the two is later, or passes more slowly, from now on until `heal`.
   void slow_link(const std::string& a, const std::string& b, link_slowness by);
+  /// Only what the first sends.
+  void slow_link_one_way(const std::string& from, const std::string& to, link_slowness by);
   /// What the host writes to its disk fails, as on one without space, and so does each new file, until `mend_disk`.
   /// What was written can be synced, renamed and removed.
   void fill_disk(const std::string& name);

@@ -13,10 +13,11 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array names{"kill",        "restart",   "switch_off", "occupy",       "freeze",    "thaw",
-                           "set_clock",   "fill_disk", "slow_disk",  "mend_disk",    "wipe_disk", "cut",
-                           "cut_one_way", "heal",      "break_link", "silence_link", "slow_link", "heal_everything",
-                           "drop",        "duplicate", "delay",      "fail_at",      "kill_at",   "hang_at"};
+constexpr std::array names{
+    "kill",      "restart",           "switch_off",      "occupy", "freeze",      "thaw",  "set_clock",  "fill_disk",
+    "slow_disk", "mend_disk",         "wipe_disk",       "cut",    "cut_one_way", "heal",  "break_link", "silence_link",
+    "slow_link", "slow_link_one_way", "heal_everything", "drop",   "duplicate",   "delay", "fail_at",    "kill_at",
+    "hang_at"};
 
 std::string to_text(const message_pattern& message) {
   return fmt::format("{}message{}{}", message.type.empty() ? std::string{} : message.type + " ",
@@ -41,6 +42,7 @@ std::string what_text(const planned_fault& fault) {
     case fault_kind::hang_at:
       return fmt::format("{} \"{}\" {}", name, fault.point, fault.nth);
     case fault_kind::slow_link:
+    case fault_kind::slow_link_one_way:
       return fmt::format("{} {} {} by {} ms, up to {} ms more{}", name, fault.host, fault.other,
                          in_milliseconds(fault.slowness.latency), in_milliseconds(fault.slowness.jitter),
                          bandwidth_text(fault.slowness.bytes_per_second));
@@ -89,6 +91,12 @@ fault_plan::moment& fault_plan::moment::set_clock(std::string host, duration ahe
 
 fault_plan::moment& fault_plan::moment::slow_link(std::string a, std::string b, link_slowness by) {
   add(fault_kind::slow_link, std::move(a), std::move(b));
+  plan_.faults.back().slowness = by;
+  return *this;
+}
+
+fault_plan::moment& fault_plan::moment::slow_link_one_way(std::string from, std::string to, link_slowness by) {
+  add(fault_kind::slow_link_one_way, std::move(from), std::move(to));
   plan_.faults.back().slowness = by;
   return *this;
 }
@@ -182,19 +190,20 @@ enum class drawn_kind {
   full_disk,
   slow_disk,
   disk_loss,
+  one_way_slow_link,
 };
-constexpr std::size_t drawn_kinds = 11;
+constexpr std::size_t drawn_kinds = 12;
 
 /// By kind, how frequent it is compared with the others.
 std::array<double, drawn_kinds> weights_of(const fault_rates& rates) {
   return {rates.kills,      rates.freezes,      rates.cuts,        rates.one_way_cuts,
           rates.breaks,     rates.power_losses, rates.clock_jumps, rates.slow_links,
-          rates.full_disks, rates.slow_disks,   rates.disk_losses};
+          rates.full_disks, rates.slow_disks,   rates.disk_losses, rates.one_way_slow_links};
 }
 
 bool is_of_links(drawn_kind kind) {
   return kind == drawn_kind::cut || kind == drawn_kind::one_way_cut || kind == drawn_kind::broken_link ||
-         kind == drawn_kind::slow_link;
+         kind == drawn_kind::slow_link || kind == drawn_kind::one_way_slow_link;
 }
 
 /// Draws what a plan needs.
@@ -276,9 +285,13 @@ class fault_drawing {
         plan.at(begin).cut(host, other);
         break;
       case drawn_kind::one_way_cut: {
-        // A spared one is drawn as the other only, and may be the one that is not heard.
-        const auto is_reversed = !rates_.spared.empty() && part() < 0.5;
-        plan.at(begin).cut_one_way(is_reversed ? other : host, is_reversed ? host : other);
+        const auto [from, to] = one_direction(host, other);
+        plan.at(begin).cut_one_way(from, to);
+        break;
+      }
+      case drawn_kind::one_way_slow_link: {
+        const auto [from, to] = one_direction(host, other);
+        plan.at(begin).slow_link_one_way(from, to, rates_.slowness);
         break;
       }
       default:
@@ -286,6 +299,12 @@ class fault_drawing {
         break;
     }
     plan.at(end).heal(host, other);
+  }
+
+  /// A spared one is drawn as the other only, and may be the one that is not heard.
+  std::pair<std::string, std::string> one_direction(const std::string& host, const std::string& other) {
+    const auto is_reversed = !rates_.spared.empty() && part() < 0.5;
+    return is_reversed ? std::pair{other, host} : std::pair{host, other};
   }
 
   drawn_kind kind() {

@@ -34,7 +34,8 @@ bool is_of_messages(fault_kind what) {
   return what == fault_kind::drop || what == fault_kind::duplicate || what == fault_kind::delay;
 }
 bool is_of_points(fault_kind what) { return what >= fault_kind::fail_at; }
-bool is_of_links(fault_kind what) { return what >= fault_kind::cut && what <= fault_kind::slow_link; }
+bool is_of_links(fault_kind what) { return what >= fault_kind::cut && what <= fault_kind::slow_link_one_way; }
+bool is_slow_link(fault_kind what) { return what == fault_kind::slow_link || what == fault_kind::slow_link_one_way; }
 
 json to_json_object(const planned_fault& fault) {
   auto result = is_of_messages(fault.what) ? to_json_object(fault.message) : json::object();
@@ -48,9 +49,9 @@ json to_json_object(const planned_fault& fault) {
   if (!fault.host.empty()) result["host"] = fault.host;
   if (!fault.other.empty()) result["other"] = fault.other;
   if (fault.what == fault_kind::set_clock) result["ahead_ms"] = to_milliseconds(fault.time);
-  if (fault.what == fault_kind::slow_link || fault.what == fault_kind::slow_disk) {
+  if (is_slow_link(fault.what) || fault.what == fault_kind::slow_disk) {
     result["latency_ms"] = to_milliseconds(fault.slowness.latency);
-    if (fault.what == fault_kind::slow_link) result["jitter_ms"] = to_milliseconds(fault.slowness.jitter);
+    if (is_slow_link(fault.what)) result["jitter_ms"] = to_milliseconds(fault.slowness.jitter);
     if (fault.slowness.bytes_per_second != 0) result["bytes_per_second"] = fault.slowness.bytes_per_second;
   }
   result["at_ms"] = to_milliseconds(fault.at);
@@ -148,7 +149,7 @@ planned_fault read_fault(const json& from, const std::string& where) {
   } else {
     if (result.what != fault_kind::heal_everything) result.host = reader.text("host", true);
     if (is_of_links(result.what)) result.other = reader.text("other", true);
-    if (result.what == fault_kind::slow_link)
+    if (is_slow_link(result.what))
       result.slowness = {.latency = reader.milliseconds("latency_ms", 0),
                          .jitter = reader.milliseconds("jitter_ms", 0),
                          .bytes_per_second = reader.count("bytes_per_second", 0)};

@@ -149,6 +149,8 @@ void fault_player::apply(const planned_fault& what) {
       return world_.silence_link(what.host, what.other);
     case fault_kind::slow_link:
       return world_.slow_link(what.host, what.other, what.slowness);
+    case fault_kind::slow_link_one_way:
+      return world_.slow_link_one_way(what.host, what.other, what.slowness);
     case fault_kind::heal_everything:
       return world_.heal_everything();
     case fault_kind::drop:

@@ -35,7 +35,7 @@ bool is_end_of(const planned_fault& begun, const planned_fault& later) {
       return begun.what == fault_kind::freeze && begun.host == later.host;
     case fault_kind::heal:
       return (begun.what == fault_kind::cut || begun.what == fault_kind::cut_one_way ||
-              begun.what == fault_kind::slow_link) &&
+              begun.what == fault_kind::slow_link || begun.what == fault_kind::slow_link_one_way) &&
              of_same_link;
     case fault_kind::mend_disk:
       return (begun.what == fault_kind::fill_disk || begun.what == fault_kind::slow_disk) && begun.host == later.host;

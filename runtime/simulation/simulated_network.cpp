@@ -89,9 +89,8 @@ void simulated_network::cut(host_number from, host_number to) {
   });
 }
 
-void simulated_network::slow(host_number a, host_number b, const link_slowness& by) {
-  slow_.insert_or_assign({a, b}, by);
-  slow_.insert_or_assign({b, a}, by);
+void simulated_network::slow(host_number from, host_number to, const link_slowness& by) {
+  slow_.insert_or_assign({from, to}, by);
 }
 
 std::set<std::pair<host_number, host_number>> simulated_network::bad_links() const {

@@ -98,8 +98,8 @@ class simulated_network {
   void occupy(host_number host) { strangers_.insert(host); }
   /// Nothing passes from the first to the second.
   void cut(host_number from, host_number to);
-  /// Both directions.
-  void slow(host_number a, host_number b, const link_slowness& by);
+  /// What the first sends to the second is.
+  void slow(host_number from, host_number to, const link_slowness& by);
   /// Both directions.
   void heal(host_number a, host_number b);
   bool is_cut(host_number from, host_number to) const { return cut_.contains({from, to}); }

@@ -16,6 +16,11 @@ struct pair_of_hosts {
   host_number second;
 };
 
+void require_possible(const link_slowness& by, const char* call) {
+  if (by.latency < duration::zero() || by.jitter < duration::zero())
+    throw invalid_argument_error{fmt::format("{}: latency and jitter must be at least 0", call)};
+}
+
 pair_of_hosts find_pair(const simulated_world::implementation& all, const std::string& a, const std::string& b) {
   const pair_of_hosts result{all.find(a).number, all.find(b).number};
   if (a == b) throw invalid_argument_error{fmt::format("a link is between two hosts, but both are {}", a)};
@@ -185,9 +190,16 @@ void simulated_world::silence_link(const std::string& a, const std::string& b) {
 
 void simulated_world::slow_link(const std::string& a, const std::string& b, link_slowness by) {
   const auto [first, second] = find_pair(*implementation_, a, b);
-  if (by.latency < duration::zero() || by.jitter < duration::zero())
-    throw invalid_argument_error{"slow_link: latency and jitter must be at least 0"};
+  require_possible(by, "slow_link");
   note(fmt::format("slow {} {} by {} ms", a, b, in_milliseconds(by.latency)));
+  implementation_->network.slow(first, second, by);
+  implementation_->network.slow(second, first, by);
+}
+
+void simulated_world::slow_link_one_way(const std::string& from, const std::string& to, link_slowness by) {
+  const auto [first, second] = find_pair(*implementation_, from, to);
+  require_possible(by, "slow_link_one_way");
+  note(fmt::format("slow {} to {} by {} ms", from, to, in_milliseconds(by.latency)));
   implementation_->network.slow(first, second, by);
 }
 

@@ -74,7 +74,7 @@ fault_plan everything() {
   plan.hang_at("in the sync", 2);
   plan.at(1ms).slow_link("a", "b", {.latency = 20ms, .jitter = 5ms, .bytes_per_second = 1000}).slow_link("c", "d", {});
   plan.at(2ms).fill_disk("a").slow_disk("b", {.latency = 3ms, .bytes_per_second = 1000}).slow_disk("c", {});
-  plan.at(3ms).mend_disk("a").wipe_disk("b");
+  plan.at(3ms).mend_disk("a").wipe_disk("b").slow_link_one_way("a", "b", {.latency = 20ms, .bytes_per_second = 1000});
   return plan;
 }
 
@@ -84,7 +84,7 @@ fault_plan everything() {
 
 BOOST_AUTO_TEST_CASE(a_plan_is_written_and_read_back_whole) {
   const auto plan = everything();
-  BOOST_TEST(plan.faults.size() == 26u);
+  BOOST_TEST(plan.faults.size() == 27u);
   const auto back = fault_plan::from_json(plan.to_json());
   BOOST_TEST_REQUIRE(back.faults.size() == plan.faults.size());
   for (std::size_t i = 0; i < plan.faults.size(); ++i)
@@ -178,6 +178,11 @@ BOOST_AUTO_TEST_CASE(disks_that_fail_are_drawn_with_their_ends_when_a_rate_says_
   BOOST_TEST(kinds[fault_kind::wipe_disk] > 80);
   BOOST_TEST(kinds[fault_kind::fill_disk] + kinds[fault_kind::slow_disk] == kinds[fault_kind::mend_disk]);
   BOOST_TEST(kinds[fault_kind::wipe_disk] < kinds[fault_kind::switch_off]);
+  rates.one_way_slow_links = 5;
+  auto slow_one_way = 0;
+  for (const auto& fault : draw_faults(rates, 1).faults)
+    slow_one_way += fault.what == fault_kind::slow_link_one_way && fault.slowness == rates.slowness ? 1 : 0;
+  BOOST_TEST(slow_one_way > 80);
   rates.full_disks = -1;
   BOOST_CHECK_EXCEPTION(draw_faults(rates, 1), invalid_argument_error, says("frequencies"));
 }
@@ -402,6 +407,48 @@ BOOST_AUTO_TEST_CASE(a_slow_link_is_late_and_narrow_until_it_heals) {
   BOOST_TEST((slow[0] >= 100ms && slow[0] < 200ms));
   BOOST_TEST((slow[1] >= 1100ms && slow[1] < 1300ms));
   BOOST_TEST((slow[2] < 1ms));
+}
+
+BOOST_AUTO_TEST_CASE(of_a_link_that_is_slow_one_way_only_that_way_is_late) {
+  for (const std::string slow : {"questions", "answers"}) {
+    const auto is_question = slow == "questions";
+    fault_plan plan;
+    plan.at(0ms).slow_link_one_way(is_question ? "client" : "server", is_question ? "server" : "client",
+                                   {.latency = 50ms});
+    plan.at(500ms).heal("client", "server");
+    std::vector<duration> questions;
+    std::vector<duration> answers;
+    simulated_world world{{.seed = 1, .plan = plan}};
+    duration sent{};
+    duration arrived{};
+    world.host("server", [&](simulated_host& here) {
+      const auto actor = here.spawn([&](caf::event_based_actor*) -> caf::behavior {
+        return {[&](caf::get_atom) {
+          arrived = world.now();
+          return std::uint64_t{1};
+        }};
+      });
+      publish_actor(here.system(), actor, 7000, 1s);
+    });
+    world.host("client", [&](simulated_host& here) {
+      const auto found = remote_actor<caf::actor>(here.system(), "server", 7000, 10s);
+      for (;;) {
+        sent = world.now();
+        ask(
+            here.system(), found, 1min, "asking", [](std::uint64_t) {}, caf::get_atom_v);
+        questions.push_back(arrived - sent);
+        answers.push_back(world.now() - arrived);
+        sleep_for(100ms);
+      }
+    });
+    world.advance(1s);
+    BOOST_TEST_REQUIRE(questions.size() > 5u);
+    const auto& late = is_question ? questions : answers;
+    const auto& usual = is_question ? answers : questions;
+    BOOST_TEST((late[0] >= 50ms && late[0] < 51ms));
+    for (const auto each : usual) BOOST_TEST((each < 1ms), slow);
+    BOOST_TEST((late.back() < 1ms));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_cluster_has_plans_too) {  // C-1

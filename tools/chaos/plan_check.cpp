@@ -24,6 +24,10 @@ std::string_view obstacle_of(fault_kind what) {
     case fault_kind::wipe_disk:
       return "needs a disk for each host; only a simulation has them: use switch_off and a later restart to see what "
              "the program makes of a loss of power";
+    case fault_kind::slow_link:
+    case fault_kind::slow_link_one_way:
+      return "delays what passes a link, which needs a part of the kernel that many machines lack; only a simulation "
+             "does it here: use --bandwidth for cables that are slow";
     case fault_kind::drop:
     case fault_kind::duplicate:
     case fault_kind::delay:

@@ -106,6 +106,9 @@ BOOST_AUTO_TEST_CASE(what_only_a_simulation_can_have_is_refused_and_why) {
   require_parts(refusal_of_one([](auto& at) { at.slow_disk("worker-0", {}); }), {"only a simulation", "switch_off"});
   require_parts(refusal_of_one([](auto& at) { at.mend_disk("worker-0"); }), {"only a simulation"});
   require_parts(refusal_of_one([](auto& at) { at.wipe_disk("worker-0"); }), {"only a simulation"});
+  require_parts(refusal_of_one([](auto& at) { at.slow_link("worker-0", "ps-0", {}); }), {"--bandwidth"});
+  require_parts(refusal_of_one([](auto& at) { at.slow_link_one_way("worker-0", "ps-0", {}); }),
+                {"slow_link_one_way worker-0 ps-0", "only a simulation"});
   fault_plan conditions;
   conditions.when("elected").kill("worker-0");
   require_parts(refusal_of(conditions), {"at_ms"});
