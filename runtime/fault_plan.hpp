@@ -21,14 +21,13 @@
 //     {"do": "drop", "from": "server", "to": "client", "nth": 2},
 //     {"do": "fail_at", "point": "journal: before the sync", "nth": 1}]}
 //
-// "do" is one of kill, restart, switch_off, occupy, freeze, thaw, set_clock ("host", "ahead_ms"); fill_disk, mend_disk,
-// wipe_disk ("host"), slow_disk ("host", "latency_ms", "bytes_per_second"); cut, cut_one_way, heal, break_link,
-// silence_link ("host", "other"), slow_link, slow_link_one_way ("host", "other", "latency_ms", "jitter_ms",
-// "bytes_per_second");
-// heal_everything; drop, duplicate, delay ("from", "to", "type", "nth", "delay_ms"); fail_at, kill_at, hang_at
-// ("point", "nth"). Without "when" and "when_sent", "at_ms" counts from the start of the run, else from when it
-// happened for the "count"-th time. What it means is said at simulated_world, for which plans are; `troupe chaos` does
-// most of it to real processes.
+// "do" is one of kill, restart, switch_off, occupy, freeze, thaw, set_clock ("host", "ahead_ms"), slow_host
+// ("host", "message_ms"); fill_disk, mend_disk, wipe_disk ("host"), slow_disk ("host", "latency_ms",
+// "bytes_per_second"); cut, cut_one_way, heal, break_link, silence_link ("host", "other"), slow_link, slow_link_one_way
+// ("host", "other", "latency_ms", "jitter_ms", "bytes_per_second"); heal_everything; drop, duplicate, delay ("from",
+// "to", "type", "nth", "delay_ms"); fail_at, kill_at, hang_at ("point", "nth"). Without "when" and "when_sent", "at_ms"
+// counts from the start of the run, else from when it happened for the "count"-th time. What it means is said at
+// simulated_world, for which plans are; `troupe chaos` does most of it to real processes.
 #pragma once
 
 #include <troupe/actors/fibers/time.hpp>
@@ -78,6 +77,7 @@ enum class fault_kind {
   freeze,
   thaw,
   set_clock,
+  slow_host,
   fill_disk,
   slow_disk,
   mend_disk,
@@ -111,7 +111,7 @@ struct planned_fault {
   std::string point;
   /// Which of these messages, or which time the point is reached.
   std::uint64_t nth = 1;
-  /// For how long a message is late, or how much the clock is ahead.
+  /// For how long a message is late, how much the clock is ahead, or how long each message of a slow host takes.
   duration time{};
   /// Of slow_link and slow_link_one_way, and without jitter of slow_disk.
   link_slowness slowness;
@@ -147,6 +147,7 @@ class fault_plan {
     moment& freeze(std::string host) { return add(fault_kind::freeze, std::move(host)); }
     moment& thaw(std::string host) { return add(fault_kind::thaw, std::move(host)); }
     moment& set_clock(std::string host, duration ahead);
+    moment& slow_host(std::string host, duration each_message);
     moment& fill_disk(std::string host) { return add(fault_kind::fill_disk, std::move(host)); }
     moment& slow_disk(std::string host, disk_slowness by);
     moment& mend_disk(std::string host) { return add(fault_kind::mend_disk, std::move(host)); }
@@ -230,9 +231,12 @@ struct fault_rates {
   /// Losses of power after which the host has a new, empty disk.
   double disk_losses = 0;
   double one_way_slow_links = 0;
+  double slow_hosts = 0;
   /// How slow links are,
   link_slowness slowness{.latency = std::chrono::milliseconds{20}, .jitter = std::chrono::milliseconds{20}};
-  /// and disks.
+  /// how long each message of a slow host takes,
+  duration message_time = std::chrono::milliseconds{1};
+  /// and how slow disks are.
   disk_slowness slowness_of_disks{.latency = std::chrono::milliseconds{5}, .bytes_per_second = 10'000'000};
 };
 

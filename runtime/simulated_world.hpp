@@ -213,6 +213,9 @@ class simulated_world {
   void slow_link(const std::string& a, const std::string& b, link_slowness by);
   /// Only what the first sends.
   void slow_link_one_way(const std::string& from, const std::string& to, link_slowness by);
+  /// Each message that an actor of the host handles takes so long from now on, in this process and in later ones, and
+  /// the host does nothing else meanwhile; zero: no time, as usual. Messages that come faster wait in line.
+  void slow_host(const std::string& name, duration each_message);
   /// What the host writes to its disk fails, as on one without space, and so does each new file, until `mend_disk`.
   /// What was written can be synced, renamed and removed.
   void fill_disk(const std::string& name);
@@ -225,7 +228,8 @@ class simulated_world {
   /// The host's clock is ahead of the others' by so much from now on; what waits for a time on it that has passed
   /// happens at once.
   void set_clock(const std::string& name, duration ahead);
-  /// All links are healed, disks mended, frozen processes thawed, clocks right, and hosts without a process restarted.
+  /// All links are healed, disks mended, frozen processes thawed, hosts as fast as ever, clocks right, and those
+  /// without a process restarted.
   void heal_everything();
 
   /// Something that faults of the plan may wait for (fault_plan.hpp: when). Anywhere.

@@ -13,11 +13,32 @@ namespace troupe {
 
 namespace {
 
-constexpr std::array names{
-    "kill",      "restart",           "switch_off",      "occupy", "freeze",      "thaw",  "set_clock",  "fill_disk",
-    "slow_disk", "mend_disk",         "wipe_disk",       "cut",    "cut_one_way", "heal",  "break_link", "silence_link",
-    "slow_link", "slow_link_one_way", "heal_everything", "drop",   "duplicate",   "delay", "fail_at",    "kill_at",
-    "hang_at"};
+constexpr std::array names{"kill",
+                           "restart",
+                           "switch_off",
+                           "occupy",
+                           "freeze",
+                           "thaw",
+                           "set_clock",
+                           "slow_host",
+                           "fill_disk",
+                           "slow_disk",
+                           "mend_disk",
+                           "wipe_disk",
+                           "cut",
+                           "cut_one_way",
+                           "heal",
+                           "break_link",
+                           "silence_link",
+                           "slow_link",
+                           "slow_link_one_way",
+                           "heal_everything",
+                           "drop",
+                           "duplicate",
+                           "delay",
+                           "fail_at",
+                           "kill_at",
+                           "hang_at"};
 
 std::string to_text(const message_pattern& message) {
   return fmt::format("{}message{}{}", message.type.empty() ? std::string{} : message.type + " ",
@@ -49,6 +70,9 @@ std::string what_text(const planned_fault& fault) {
     case fault_kind::slow_disk:
       return fmt::format("{} {} by {} ms{}", name, fault.host, in_milliseconds(fault.slowness.latency),
                          bandwidth_text(fault.slowness.bytes_per_second));
+    case fault_kind::slow_host:
+      return fmt::format("{} {} by {} us for each message", name, fault.host,
+                         std::chrono::duration_cast<std::chrono::microseconds>(fault.time).count());
     case fault_kind::set_clock:
       return fmt::format("{} {} ahead by {} ms", name, fault.host, in_milliseconds(fault.time));
     default:
@@ -86,6 +110,12 @@ fault_plan::moment& fault_plan::moment::add(fault_kind what, std::string host, s
 fault_plan::moment& fault_plan::moment::set_clock(std::string host, duration ahead) {
   add(fault_kind::set_clock, std::move(host));
   plan_.faults.back().time = ahead;
+  return *this;
+}
+
+fault_plan::moment& fault_plan::moment::slow_host(std::string host, duration each_message) {
+  add(fault_kind::slow_host, std::move(host));
+  plan_.faults.back().time = each_message;
   return *this;
 }
 
@@ -191,14 +221,16 @@ enum class drawn_kind {
   slow_disk,
   disk_loss,
   one_way_slow_link,
+  slow_host,
 };
-constexpr std::size_t drawn_kinds = 12;
+constexpr std::size_t drawn_kinds = 13;
 
 /// By kind, how frequent it is compared with the others.
 std::array<double, drawn_kinds> weights_of(const fault_rates& rates) {
   return {rates.kills,      rates.freezes,      rates.cuts,        rates.one_way_cuts,
           rates.breaks,     rates.power_losses, rates.clock_jumps, rates.slow_links,
-          rates.full_disks, rates.slow_disks,   rates.disk_losses, rates.one_way_slow_links};
+          rates.full_disks, rates.slow_disks,   rates.disk_losses, rates.one_way_slow_links,
+          rates.slow_hosts};
 }
 
 bool is_of_links(drawn_kind kind) {
@@ -265,6 +297,10 @@ class fault_drawing {
       case drawn_kind::slow_disk:
         plan.at(begin).slow_disk(host, rates_.slowness_of_disks);
         plan.at(end).mend_disk(host);
+        return;
+      case drawn_kind::slow_host:
+        plan.at(begin).slow_host(host, rates_.message_time);
+        plan.at(end).slow_host(host, {});
         return;
       default:
         plan.at(begin).switch_off(host);

@@ -48,6 +48,7 @@ json to_json_object(const planned_fault& fault) {
   }
   if (!fault.host.empty()) result["host"] = fault.host;
   if (!fault.other.empty()) result["other"] = fault.other;
+  if (fault.what == fault_kind::slow_host) result["message_ms"] = to_milliseconds(fault.time);
   if (fault.what == fault_kind::set_clock) result["ahead_ms"] = to_milliseconds(fault.time);
   if (is_slow_link(fault.what) || fault.what == fault_kind::slow_disk) {
     result["latency_ms"] = to_milliseconds(fault.slowness.latency);
@@ -157,6 +158,7 @@ planned_fault read_fault(const json& from, const std::string& where) {
       result.slowness = {.latency = reader.milliseconds("latency_ms", 0),
                          .jitter = {},
                          .bytes_per_second = reader.count("bytes_per_second", 0)};
+    if (result.what == fault_kind::slow_host) result.time = reader.milliseconds("message_ms", 0, true);
     if (result.what == fault_kind::set_clock) result.time = reader.milliseconds("ahead_ms", -milliseconds_max, true);
     read_time(reader, where, result);
   }

@@ -128,6 +128,8 @@ void fault_player::apply(const planned_fault& what) {
       return world_.thaw(what.host);
     case fault_kind::set_clock:
       return world_.set_clock(what.host, what.time);
+    case fault_kind::slow_host:
+      return world_.slow_host(what.host, what.time);
     case fault_kind::fill_disk:
       return world_.fill_disk(what.host);
     case fault_kind::slow_disk:

@@ -40,7 +40,8 @@ bool is_end_of(const planned_fault& begun, const planned_fault& later) {
     case fault_kind::mend_disk:
       return (begun.what == fault_kind::fill_disk || begun.what == fault_kind::slow_disk) && begun.host == later.host;
     case fault_kind::set_clock:
-      return begun.what == fault_kind::set_clock && later.time == duration::zero() && begun.host == later.host;
+    case fault_kind::slow_host:
+      return begun.what == later.what && later.time == duration::zero() && begun.host == later.host;
     default:
       return false;
   }

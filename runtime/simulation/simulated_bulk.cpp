@@ -57,11 +57,11 @@ bool simulated_bulk::passes(const open_fetch& fetch) const {
   if (found == offers_.end()) return true;
   const auto& from = found->second;
   return network_.reaches(from.host, fetch.by->host()) && network_.reaches(fetch.by->host(), from.host) &&
-         (from.by == nullptr || !from.by->frozen());
+         (from.by == nullptr || !from.by->stands_still());
 }
 
 time_point simulated_bulk::due(const open_fetch& fetch) const {
-  if (fetch.by->frozen()) return never;
+  if (fetch.by->stands_still()) return never;
   return passes(fetch) ? std::min(fetch.arrives, fetch.deadline) : fetch.deadline;
 }
 

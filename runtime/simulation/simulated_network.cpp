@@ -186,7 +186,7 @@ bool simulated_network::answers(const open_connect& connect) const {
 }
 
 void simulated_network::look(open_connect& connect) const {
-  if (connect.process->frozen()) return connect.alarm->set(never);
+  if (connect.process->stands_still()) return connect.alarm->set(never);
   connect.alarm->set(answers(connect) ? std::min(connect.answered, connect.deadline) : connect.deadline);
 }
 
@@ -362,7 +362,7 @@ bool simulated_network::passes(const simulated_connection& connection, std::size
 
 time_point simulated_network::due(simulated_connection& connection, std::size_t side) const {
   auto& receiver = connection.ends[side];
-  if (receiver.closed || receiver.process == nullptr || receiver.process->frozen()) return never;
+  if (receiver.closed || receiver.process == nullptr || receiver.process->stands_still()) return never;
   const auto open = passes(connection, side);
   if (receiver.opens != never) return open ? receiver.opens : never;
   // The dialler's broker has not taken the connection over yet.

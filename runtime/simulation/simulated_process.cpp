@@ -51,12 +51,13 @@ struct simulated_process::config : caf::actor_system_config, simulated_surroundi
 };
 
 simulated_process::simulated_process(surroundings in, host_number host, std::string name, std::uint64_t incarnation)
-    : in_(in),
+    : in_(std::move(in)),
       host_(host),
       name_(std::move(name)),
       incarnation_(incarnation),
-      timeout_(in.plan, this, "timeout", [this] { return run_timeout(); }),
-      broker_(in.plan, this, "broker", [this] { return run_broker(); }),
+      timeout_(in_.plan, this, "timeout", [this] { return run_timeout(); }),
+      broker_(in_.plan, this, "broker", [this] { return run_broker(); }),
+      working_(in_.plan, this, "message", [this] { return end_work(); }),
       config_(new config{*this}),
       system_(new caf::actor_system{*config_}) {
   finish();
@@ -66,9 +67,11 @@ simulated_process::~simulated_process() {
   const simulated_turn own{in_.turns, this};
   cancel_programs();
   dying_ = true;
-  for (auto* const job : in_.plan.take_jobs(*this)) held_.push_back(job);
+  hold();
+  if (work_ != nullptr) held_.push_back(std::exchange(work_, nullptr));
   timeout_.set(never);
   broker_.set(never);
+  working_.set(never);
   // The second one ends those that handle exits themselves.
   for (const auto reason : {caf::exit_reason::user_shutdown, caf::exit_reason::kill}) {
     for (const auto& actor : actors_) caf::anon_send_exit(actor, reason);
@@ -96,12 +99,23 @@ bool simulated_process::lives() const { return in_.network.runs(*this); }
 void simulated_process::set_frozen(bool frozen) {
   if (frozen == frozen_) return;
   frozen_ = frozen;
-  if (frozen)
-    held_ = in_.plan.take_jobs(*this);
+  look_at_work();
+}
+
+void simulated_process::hold() {
+  for (auto* const job : in_.plan.take_jobs(*this)) held_.push_back(job);
+}
+
+/// After a change of whether it stands still.
+void simulated_process::look_at_work() {
+  if (stands_still())
+    hold();
   else
     for (auto* const job : std::exchange(held_, {})) in_.plan.add_job(*this, job);
+  working_.set(work_ != nullptr && !frozen_ ? work_end_ : never);
   look_at_clock();
   look_at_brokers();
+  in_.look_at_all();
 }
 
 void simulated_process::set_clock(duration ahead) {
@@ -125,10 +139,24 @@ void simulated_process::add_job(caf::resumable* job) {
     in_.turns.trespass = fmt::format("{} has sent a message to \"{}\" of {} past the network", turns.running->name(),
                                      actor != nullptr ? actor->name() : "an actor", name_);
   }
-  if (frozen_ || dying_)
+  if (stands_still() || dying_)
     held_.push_back(job);
   else
     in_.plan.add_job(*this, job);
+}
+
+void simulated_process::begin_job(caf::resumable* job) {
+  if (message_time_ == duration::zero()) return run_job(job);
+  work_ = job;
+  work_end_ = in_.plan.now() + message_time_;
+  look_at_work();
+}
+
+bool simulated_process::end_work() {
+  auto* const job = std::exchange(work_, nullptr);
+  look_at_work();
+  run_job(job);
+  return true;
 }
 
 void simulated_process::run_job(caf::resumable* job) {
@@ -147,11 +175,11 @@ void simulated_process::run_job(caf::resumable* job) {
 }
 
 void simulated_process::look_at_clock() {
-  timeout_.set(frozen_ || dying_ ? never : scheduler_->clock().next_timeout());
+  timeout_.set(stands_still() || dying_ ? never : scheduler_->clock().next_timeout());
 }
 
 void simulated_process::look_at_brokers() {
-  const auto runs = !frozen_ && !dying_ && middleman_ != nullptr && multiplexer().has_work();
+  const auto runs = !stands_still() && !dying_ && middleman_ != nullptr && multiplexer().has_work();
   broker_.set(runs ? in_.plan.now() : never);
 }
 
@@ -171,7 +199,7 @@ bool simulated_process::run_broker() {
 void simulated_process::finish() {
   const simulated_turn own{in_.turns, this};
   const auto was_dying = std::exchange(dying_, true);
-  for (auto* const job : in_.plan.take_jobs(*this)) held_.push_back(job);
+  hold();
   // Those that nobody ends and that send to themselves would go on for ever.
   constexpr auto jobs_max = 100'000;
   auto left = jobs_max;

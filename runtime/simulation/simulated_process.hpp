@@ -16,6 +16,7 @@
 #include <caf/actor_system_config.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -65,6 +66,8 @@ class simulated_process {
     random_stream& application;
     /// Of its host.
     simulated_disk& disk;
+    /// Called when the process begins or ends to stand still: who has something for it looks again.
+    std::function<void()> look_at_all;
   };
 
   simulated_process(surroundings in, host_number host, std::string name, std::uint64_t incarnation);
@@ -87,6 +90,10 @@ class simulated_process {
   bool frozen() const { return frozen_; }
   /// A frozen process does nothing; what is sent to it waits.
   void set_frozen(bool frozen);
+  /// Each message that an actor handles takes so long from now on, and the process does nothing else meanwhile.
+  void set_message_time(duration each) { message_time_ = each; }
+  /// It is frozen, or at work on a message.
+  bool stands_still() const { return frozen_ || work_ != nullptr; }
   /// How much its clock is ahead of the others' from now on.
   void set_clock(duration ahead);
 
@@ -110,6 +117,8 @@ class simulated_process {
   // --- for what it is made of ---
 
   void add_job(caf::resumable* job);
+  /// One message of an actor is handled, now or when its time has passed.
+  void begin_job(caf::resumable* job);
   /// One message of an actor.
   void run_job(caf::resumable* job);
   void look_at_clock();
@@ -121,6 +130,9 @@ class simulated_process {
   class worker;
   struct config;
 
+  void hold();
+  void look_at_work();
+  bool end_work();
   bool run_timeout();
   bool run_broker();
 
@@ -132,10 +144,15 @@ class simulated_process {
   bool dying_ = false;
   bool runs_programs_ = true;
   std::vector<std::shared_ptr<void>> objects_;
-  /// Of a process that is frozen, or dies.
+  /// Of a process that stands still, or dies.
   std::vector<caf::resumable*> held_;
+  duration message_time_{};
+  /// What it is at work on until then; null: nothing.
+  caf::resumable* work_ = nullptr;
+  time_point work_end_{};
   agenda::alarm timeout_;
   agenda::alarm broker_;
+  agenda::alarm working_;
   std::unique_ptr<config> config_;
   /// What the modules are, while the system is being made, too.
   simulated_scheduler* scheduler_ = nullptr;

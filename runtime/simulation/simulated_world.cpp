@@ -119,7 +119,6 @@ void simulated_world::freeze(const std::string& name) {
   if (process.frozen()) throw failed_precondition_error{name + " is frozen already"};
   note("freeze " + name);
   process.set_frozen(true);
-  implementation_->look_at_all();
 }
 
 void simulated_world::thaw(const std::string& name) {
@@ -127,7 +126,6 @@ void simulated_world::thaw(const std::string& name) {
   if (!process.frozen()) throw failed_precondition_error{name + " is not frozen"};
   note("thaw " + name);
   process.set_frozen(false);
-  implementation_->look_at_all();
 }
 
 void simulated_world::kill(const std::string& name) {
@@ -203,6 +201,16 @@ void simulated_world::slow_link_one_way(const std::string& from, const std::stri
   implementation_->network.slow(first, second, by);
 }
 
+void simulated_world::slow_host(const std::string& name, duration each_message) {
+  auto& host = implementation_->find(name);
+  if (each_message < duration::zero())
+    throw invalid_argument_error{"slow_host: the time of each message must be at least 0"};
+  note(fmt::format("each message of {} takes {} us", name,
+                   std::chrono::duration_cast<std::chrono::microseconds>(each_message).count()));
+  host.message_time = each_message;
+  if (host.process) host.process->set_message_time(each_message);
+}
+
 void simulated_world::fill_disk(const std::string& name) {
   auto& disk = implementation_->find(name).disk;
   if (disk.full()) throw failed_precondition_error{fmt::format("the disk of {} is full already", name)};
@@ -243,6 +251,7 @@ void simulated_world::heal_everything() {
   for (const auto& [a, b] : network.bad_links()) heal(all[a]->name, all[b]->name);
   for (const auto& each : all) {
     if (each->disk.has_fault()) mend_disk(each->name);
+    if (each->message_time != duration::zero()) slow_host(each->name, {});
     if (!implementation_->runs(*each)) {
       restart(each->name);
       continue;

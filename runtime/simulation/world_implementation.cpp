@@ -95,8 +95,9 @@ void simulated_world::implementation::start(host& which) {
   // It may be in another process's turn that this one starts.
   const simulated_turn nobodys{turns, nullptr};
   which.process = std::make_unique<simulated_process>(
-      simulated_process::surroundings{plan, network, turns, random.application, which.disk}, which.number, which.name,
-      incarnation);
+      simulated_process::surroundings{plan, network, turns, random.application, which.disk, [this] { look_at_all(); }},
+      which.number, which.name, incarnation);
+  which.process->set_message_time(which.message_time);
   network.attach(*which.process);
   bulk->look_at_all();
   const simulated_turn own{turns, which.process.get()};
@@ -200,7 +201,7 @@ bool simulated_world::implementation::take(const agenda::possibility& chosen) {
   const simulated_turn own{turns, chosen.process};
   turns.ran = chosen.process;
   if (chosen.due != nullptr) return agenda::act(*chosen.due);
-  chosen.process->run_job(chosen.job);
+  chosen.process->begin_job(chosen.job);
   return true;
 }
 

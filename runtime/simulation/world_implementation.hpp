@@ -50,6 +50,8 @@ struct simulated_world::implementation {
     std::uint64_t starts = 0;
     /// Processes refer to it.
     simulated_disk disk;
+    /// How long each message takes there.
+    duration message_time{};
     std::unique_ptr<simulated_process> process;
     /// When a process that was told to end does so.
     agenda::alarm ending;

@@ -74,7 +74,8 @@ fault_plan everything() {
   plan.hang_at("in the sync", 2);
   plan.at(1ms).slow_link("a", "b", {.latency = 20ms, .jitter = 5ms, .bytes_per_second = 1000}).slow_link("c", "d", {});
   plan.at(2ms).fill_disk("a").slow_disk("b", {.latency = 3ms, .bytes_per_second = 1000}).slow_disk("c", {});
-  plan.at(3ms).mend_disk("a").wipe_disk("b").slow_link_one_way("a", "b", {.latency = 20ms, .bytes_per_second = 1000});
+  plan.at(3ms).mend_disk("a").wipe_disk("b").slow_host("c", 5ms).slow_host("d", 0ms).slow_link_one_way(
+      "a", "b", {.latency = 20ms, .bytes_per_second = 1000});
   return plan;
 }
 
@@ -84,7 +85,7 @@ fault_plan everything() {
 
 BOOST_AUTO_TEST_CASE(a_plan_is_written_and_read_back_whole) {
   const auto plan = everything();
-  BOOST_TEST(plan.faults.size() == 27u);
+  BOOST_TEST(plan.faults.size() == 29u);
   const auto back = fault_plan::from_json(plan.to_json());
   BOOST_TEST_REQUIRE(back.faults.size() == plan.faults.size());
   for (std::size_t i = 0; i < plan.faults.size(); ++i)
@@ -125,6 +126,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_plan_is_refused_with_the_place) {
   refused(R"({"faults": [{"do": "explode"}]})", "faults[0] does \"explode\", which is none of kill, restart");
   refused(R"({"faults": [{"do": "kill"}]})", "faults[0] needs a text as \"host\"");
   refused(R"({"faults": [{"do": "cut", "host": "a"}]})", "needs a text as \"other\"");
+  refused(R"({"faults": [{"do": "slow_host", "host": "a"}]})", "as \"message_ms\"");
   refused(R"({"faults": [{"do": "fill_disk"}]})", "needs a text as \"host\"");
   refused(R"({"faults": [{"do": "slow_disk", "host": "a", "jitter_ms": 1}]})", "unknown key \"jitter_ms\"");
   refused(R"({"faults": [{"do": "slow_disk", "host": "a", "latency_ms": -1}]})", "as \"latency_ms\"");
@@ -178,10 +180,16 @@ BOOST_AUTO_TEST_CASE(disks_that_fail_are_drawn_with_their_ends_when_a_rate_says_
   BOOST_TEST(kinds[fault_kind::wipe_disk] > 80);
   BOOST_TEST(kinds[fault_kind::fill_disk] + kinds[fault_kind::slow_disk] == kinds[fault_kind::mend_disk]);
   BOOST_TEST(kinds[fault_kind::wipe_disk] < kinds[fault_kind::switch_off]);
-  rates.one_way_slow_links = 5;
+  rates.one_way_slow_links = rates.slow_hosts = 5;
   auto slow_one_way = 0;
-  for (const auto& fault : draw_faults(rates, 1).faults)
+  auto slow_hosts = 0;
+  for (const auto& fault : draw_faults(rates, 1).faults) {
+    if (fault.what == fault_kind::slow_host) slow_hosts += fault.time == rates.message_time ? 100 : -99;
     slow_one_way += fault.what == fault_kind::slow_link_one_way && fault.slowness == rates.slowness ? 1 : 0;
+  }
+  // Each has its end.
+  BOOST_TEST(slow_hosts > 80);
+  BOOST_TEST(slow_hosts < 200);
   BOOST_TEST(slow_one_way > 80);
   rates.full_disks = -1;
   BOOST_CHECK_EXCEPTION(draw_faults(rates, 1), invalid_argument_error, says("frequencies"));

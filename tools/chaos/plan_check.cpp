@@ -18,6 +18,9 @@ std::string_view obstacle_of(fault_kind what) {
       return "takes the ports of a host; only a simulation does that: use kill and a later restart";
     case fault_kind::set_clock:
       return "needs a clock for each host; only a simulation has them";
+    case fault_kind::slow_host:
+      return "needs each message to take its time; only a simulation can say so: use freeze and thaw for a host that "
+             "stands still for a while";
     case fault_kind::fill_disk:
     case fault_kind::slow_disk:
     case fault_kind::mend_disk:

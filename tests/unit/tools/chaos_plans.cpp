@@ -105,6 +105,7 @@ BOOST_AUTO_TEST_CASE(what_only_a_simulation_can_have_is_refused_and_why) {
   require_parts(refusal_of_one([](auto& at) { at.fill_disk("worker-0"); }), {"fill_disk worker-0", "a disk for each"});
   require_parts(refusal_of_one([](auto& at) { at.slow_disk("worker-0", {}); }), {"only a simulation", "switch_off"});
   require_parts(refusal_of_one([](auto& at) { at.mend_disk("worker-0"); }), {"only a simulation"});
+  require_parts(refusal_of_one([](auto& at) { at.slow_host("worker-0", 1ms); }), {"only a simulation", "freeze"});
   require_parts(refusal_of_one([](auto& at) { at.wipe_disk("worker-0"); }), {"only a simulation"});
   require_parts(refusal_of_one([](auto& at) { at.slow_link("worker-0", "ps-0", {}); }), {"--bandwidth"});
   require_parts(refusal_of_one([](auto& at) { at.slow_link_one_way("worker-0", "ps-0", {}); }),
