@@ -4,6 +4,7 @@
 #include "probe.hpp"
 
 #include <troupe/runtime/exploration.hpp>
+#include <troupe/runtime/file.hpp>
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -11,6 +12,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <span>
 
 using namespace std::chrono_literals;
 
@@ -404,24 +406,61 @@ void ask_cycle(simulated_world& world, bool planted) {
 
 // --- what lasts -----------------------------------------------------------------------------------------------------
 
+std::span<const std::byte> bytes_of_number(const std::int64_t& number) { return std::as_bytes(std::span{&number, 1}); }
+
 /// The process dies while it writes a checkpoint in place.
 void torn_checkpoint(simulated_world& world, bool planted) {
-  struct file {
-    std::int64_t first = 0;
-    std::int64_t second = 0;
-  };
-  // What a disk keeps, beyond the lives of the processes.
-  auto& files = world.keep<std::array<file, 2>>();
-  auto& newest = world.keep<std::size_t>(0);
-  world.host("writer", [&, planted](simulated_host& here) {
-    const auto& read = files[newest];
-    here.world().require(read.first == read.second, "a checkpoint is torn");
-    for (auto i = read.first + 1; i <= 50; ++i) {
-      auto& file = files[planted ? newest : 1 - newest];
-      file.first = i;
+  world.host("writer", [planted](simulated_host& here) {
+    std::array<std::int64_t, 2> read{};
+    if (file_exists("checkpoint")) file::open("checkpoint").read_at(0, std::as_writable_bytes(std::span{read}));
+    here.world().require(read[0] == read[1], "a checkpoint is torn");
+    for (auto i = read[0] + 1; i <= 50; ++i) {
+      auto next = planted ? file::append_to("checkpoint") : file::create("next");
+      next.write_at(0, bytes_of_number(i));
       sleep_for(1ms);
-      file.second = i;
-      if (!planted) newest = 1 - newest;
+      next.write_at(sizeof(i), bytes_of_number(i));
+      if (!planted) {
+        next.sync();
+        rename_file("next", "checkpoint");
+        sync_directory(".");
+      }
+      sleep_for(1ms);
+    }
+  });
+  finish(world);
+}
+
+/// A record is acknowledged when it is written, but not yet on the disk.
+void missing_sync(simulated_world& world, bool planted) {
+  auto& acknowledged = world.keep<std::uint64_t>(0);
+  world.host("writer", [&, planted](simulated_host& here) {
+    auto journal = file::append_to("journal");
+    if (!planted) sync_directory(".");
+    const auto records = journal.size() / sizeof(std::int64_t);
+    here.world().require(records >= acknowledged, "an acknowledged record is lost");
+    // Half a record was not acknowledged.
+    journal.resize(records * sizeof(std::int64_t));
+    for (auto i = records + 1; i <= 50; ++i) {
+      journal.append(bytes_of_number(static_cast<std::int64_t>(i)));
+      if (!planted) journal.sync();
+      acknowledged = i;
+      sleep_for(1ms);
+    }
+  });
+  finish(world);
+}
+
+/// A new state takes the old one's name before it is on the disk.
+void rename_before_the_sync(simulated_world& world, bool planted) {
+  world.host("writer", [planted](simulated_host& here) {
+    const auto state = file_exists("state") ? read_file("state") : std::string{"1234567890"};
+    here.world().require(state.size() == 10, "a state is torn");
+    for (auto i = 0; i < 50; ++i) {
+      auto next = file::create("next");
+      next.append(std::as_bytes(std::span{state}));
+      if (!planted) next.sync();
+      rename_file("next", "state");
+      sync_directory(".");
       sleep_for(1ms);
     }
   });
@@ -527,6 +566,8 @@ const std::vector<planted_fault_of_corpus> corpus_of_faults{
     {"cancel_race", cancel_race, {}},
     {"ask_cycle", ask_cycle, {}},
     {"torn_checkpoint", torn_checkpoint, {"writer"}},
+    {"missing_sync", missing_sync, {"writer"}},
+    {"rename_before_the_sync", rename_before_the_sync, {"writer"}},
     {"order_lost_behind_large_data", order_lost_behind_large_data, {}},
     {"clock_jump", clock_jump, {"client 1", "client 2"}, 1},
 };
