@@ -10,19 +10,36 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <mutex>
 #include <utility>
 
 namespace troupe {
 
-namespace {
+/// Answers may come when nobody wants them any more.
+class missed_deadline_log::outlet {
+ public:
+  explicit outlet(writer write) : write_(std::move(write)) {}
 
-constexpr duration answer_limit = std::chrono::seconds{2};
+  void write(const std::string& text) {
+    const std::scoped_lock lock{mutex_};
+    if (write_) write_(text);
+  }
+  void close() {
+    const std::scoped_lock lock{mutex_};
+    write_ = nullptr;
+  }
+  /// Asks, writes, and ends.
+  static void ask_and_write(caf::event_based_actor* self, const caf::actor& teller, const open_wait& missed,
+                            const std::shared_ptr<outlet>& to);
 
-using writer = std::function<void(const std::string&)>;
+ private:
+  std::mutex mutex_;
+  writer write_;
+};
 
-/// Asks, writes, and ends.
-void ask_and_write(caf::event_based_actor* self, const caf::actor& teller, const open_wait& missed,
-                   const writer& write) {
+void missed_deadline_log::outlet::ask_and_write(caf::event_based_actor* self, const caf::actor& teller,
+                                                const open_wait& missed, const std::shared_ptr<outlet>& to) {
+  constexpr duration answer_limit = std::chrono::seconds{2};
   const auto what =
       fmt::format("{} has waited for {} ms, its limit, for {}", missed.who, missed.time_ns / 1'000'000, missed.what);
   const auto own = open_waits(nullptr, std::chrono::steady_clock::now());
@@ -32,22 +49,23 @@ void ask_and_write(caf::event_based_actor* self, const caf::actor& teller, const
             if (!told.open().ok()) return;
             auto text = wait_graph{*told}.to_string();
             if (text.ends_with('\n')) text.pop_back();
-            write(fmt::format("{}. Who waits now:\n{}", what, text));
+            to->write(fmt::format("{}. Who waits now:\n{}", what, text));
           },
           [=](const caf::error& failed) {
             // The job ends, or the chief is lost: this process is what is left to tell.
             std::string text;
             for (const auto& each : own) text += fmt::format("\n  {} for {}", each.who, each.what);
-            write(fmt::format("{}. Who waits in the other processes was not to be had ({}); in this one:{}", what,
-                              status_of(failed).render(), text));
+            to->write(fmt::format("{}. Who waits in the other processes was not to be had ({}); in this one:{}", what,
+                                  status_of(failed).render(), text));
           });
 }
 
-}  // namespace
-
 missed_deadline_log::missed_deadline_log(caf::actor_system& system, caf::actor teller, writer write)
-    : hears_([&system, teller = std::move(teller), write = std::move(write)](const open_wait& missed) {
-        system.spawn(ask_and_write, teller, missed, write);
+    : outlet_(std::make_shared<outlet>(std::move(write))),
+      hears_([&system, teller = std::move(teller), to = outlet_](const open_wait& missed) {
+        system.spawn(outlet::ask_and_write, teller, missed, to);
       }) {}
+
+missed_deadline_log::~missed_deadline_log() { outlet_->close(); }
 
 }  // namespace troupe

@@ -11,16 +11,25 @@
 #include <caf/fwd.hpp>
 
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace troupe {
 
 class missed_deadline_log {
  public:
-  /// `teller`: who knows all processes (wait_teller). `write` takes the text, in an actor.
-  missed_deadline_log(caf::actor_system& system, caf::actor teller, std::function<void(const std::string&)> write);
+  using writer = std::function<void(const std::string&)>;
+
+  /// `teller`: who knows all processes (wait_teller). `write` takes the text, in an actor, and is not called any more
+  /// after this object's end. The system outlives it.
+  missed_deadline_log(caf::actor_system& system, caf::actor teller, writer write);
+  ~missed_deadline_log();
+  missed_deadline_log(const missed_deadline_log&) = delete;
 
  private:
+  class outlet;
+
+  std::shared_ptr<outlet> outlet_;
   missed_deadlines hears_;
 };
 

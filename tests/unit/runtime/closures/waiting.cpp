@@ -2,9 +2,14 @@
 // itself says so. In virtual time: tests/simulation/waiting.cpp.
 #include "support/local_world.hpp"
 
+#include <troupe/actors/fibers/mutex.hpp>
+#include <troupe/runtime/wait_graph.hpp>
+
 #include <atomic>
+#include <mutex>
 #include <optional>
 #include <semaphore>
+#include <thread>
 
 using namespace troupe;
 using namespace std::chrono_literals;
@@ -51,6 +56,11 @@ int fibonacci(int n) {
   const auto b = small_world::program->schedule<fibonacci>(n - 2);
   return a.fetch(patience) + b.fetch(patience);
 }
+
+/// By a thread of a test.
+std::optional<troupe::mutex> held;
+
+void take_lock() { const std::scoped_lock lock{*held}; }
 
 }  // namespace
 
@@ -161,6 +171,36 @@ BOOST_AUTO_TEST_CASE(a_closure_that_waits_for_an_element_of_a_dataset_lets_other
   });
   world.coordinator.schedule([] { gate.release(); });
   BOOST_TEST(reading.fetch(patience) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_inside_one_process_tells_who_waits_there) {
+  held.emplace(patience);
+  local_world world{{.workers = 2, .servers = 1}};
+  std::binary_semaphore locked{0};
+  std::thread holder{[&] {
+    const std::scoped_lock lock{*held};
+    locked.release();
+    wait_at_gate();
+  }};
+  locked.acquire();
+  const auto wants = world.coordinator.schedule<take_lock>({.worker = 1});
+  const auto until = std::chrono::steady_clock::now() + patience;
+  const auto told = [&] {
+    for (;;) {
+      const auto graph = world.members.why();
+      for (const auto& each : graph.waits().processes.at(0).waits)
+        if (each.runs != 0 || std::chrono::steady_clock::now() > until) return graph;
+    }
+  }();
+  gate.release();
+  holder.join();
+  wants.fetch(patience);
+  // All members are this process.
+  BOOST_TEST(told.waits().processes.size() == 1u);
+  const auto text = told.to_string();
+  BOOST_TEST(text.find(" on /job:worker/task:1 (") != std::string::npos, text);
+  BOOST_TEST(text.find("    -> a fiber or thread of the same process, which does not wait") != std::string::npos, text);
+  BOOST_TEST(told.cycles().empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_method_that_waits_for_a_remote_value_lets_other_methods_run) {
