@@ -58,9 +58,9 @@ int fibonacci(int n) {
 }
 
 /// By a thread of a test.
-std::optional<troupe::mutex> held;
+std::optional<troupe::mutex> wanted_lock;
 
-void take_lock() { const std::scoped_lock lock{*held}; }
+void take_lock() { const std::scoped_lock lock{*wanted_lock}; }
 
 }  // namespace
 
@@ -174,11 +174,11 @@ BOOST_AUTO_TEST_CASE(a_closure_that_waits_for_an_element_of_a_dataset_lets_other
 }
 
 BOOST_AUTO_TEST_CASE(a_cluster_inside_one_process_tells_who_waits_there) {
-  held.emplace(patience);
+  wanted_lock.emplace(patience);
   local_world world{{.workers = 2, .servers = 1}};
   std::binary_semaphore locked{0};
   std::thread holder{[&] {
-    const std::scoped_lock lock{*held};
+    const std::scoped_lock lock{*wanted_lock};
     locked.release();
     wait_at_gate();
   }};
