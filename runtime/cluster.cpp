@@ -23,6 +23,7 @@
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 namespace troupe {
@@ -235,11 +236,16 @@ T opened(wire<T>& message) {
   return *message;
 }
 
+bool is_present(const cluster_view& view, const task_id& task) {
+  const auto* const record = view.find(task);
+  return record != nullptr && record->state == member_presence::present;
+}
+
 std::string describe_absent(const cluster_view& view, const std::vector<task_id>& tasks) {
   std::string text;
   for (const auto& task : tasks) {
-    const auto* record = view.find(task);
-    if (record != nullptr && record->state == member_presence::present) continue;
+    if (is_present(view, task)) continue;
+    const auto* const record = view.find(task);
     text += fmt::format("{}{} at {}: {}", text.empty() ? "" : "; ", to_string(task),
                         record != nullptr ? to_string(record->address) : "no address",
                         record != nullptr ? record->why.render() : "it is no task of this cluster");
@@ -266,7 +272,8 @@ wait_graph cluster::why(duration limit) const {
   constexpr duration grace = std::chrono::seconds{2};
   std::optional<wait_graph> result;
   ask(
-      implementation_->system, implementation_->chief.membership, limit + grace, "asking who waits",
+      implementation_->system, implementation_->chief.membership,
+      std::clamp<duration>(limit, duration::zero(), waits_inquiries::limit_max) + grace, "asking who waits",
       [&](wire<cluster_waits>& answer) { result.emplace(opened(answer)); }, why_atom_v, std::int64_t{limit.count()});
   return *std::move(result);
 }
@@ -277,14 +284,16 @@ cluster_view cluster::wait_for(const std::vector<task_id>& tasks, duration limit
 }
 
 std::optional<cluster_view> cluster::wait_a_while_for(const std::vector<task_id>& tasks, duration limit) {
+  // The membership keeps the limit: a look at who is there now is no wait that has failed.
+  constexpr duration grace = std::chrono::seconds{10};
+  const auto gives_up = later(later(current_time(), limit), grace);
   cluster_view result;
-  try {
-    ask(
-        implementation_->system, implementation_->chief.membership, limit, "waiting for members of the cluster",
-        [&](wire<cluster_view>& answer) { result = opened(answer); }, watch_atom_v, wire<std::vector<task_id>>{tasks});
-  } catch (const deadline_exceeded_error&) {
+  ask(
+      implementation_->system, implementation_->chief.membership, gives_up - current_time(),
+      "waiting for members of the cluster", [&](wire<cluster_view>& answer) { result = opened(answer); }, watch_atom_v,
+      wire<std::vector<task_id>>{tasks}, std::int64_t{limit.count()});
+  if (!std::all_of(tasks.begin(), tasks.end(), [&](const task_id& task) { return is_present(result, task); }))
     return std::nullopt;
-  }
   return result;
 }
 

@@ -66,11 +66,9 @@ membership_actor::behavior_type membership_state::make_behavior(dialer_actor dia
       [this](follow_atom, const presence_listener& listener, wire<std::vector<task_id>>& tasks) {
         if (listener && tasks.open().ok()) follow(listener, *tasks);
       },
-      [this](watch_atom, wire<std::vector<task_id>>& tasks) -> caf::result<wire<cluster_view>> {
+      [this](watch_atom, wire<std::vector<task_id>>& tasks, std::int64_t limit_ns) -> caf::result<wire<cluster_view>> {
         if (const auto problem = tasks.open(); !problem.ok()) return make_error(problem);
-        if (all_present(*tasks)) return view();
-        waiting_.push_back({*tasks, self_->make_response_promise<caf::typed_response_promise<wire<cluster_view>>>()});
-        return waiting_.back().promise;
+        return watch(*tasks, duration{limit_ns});
       },
       [this](why_atom, std::int64_t limit_ns) { return tell_waits(duration{limit_ns}); },
       [this](retire_atom, wire<status>& why) -> caf::result<caf::ok_atom> {
@@ -257,9 +255,19 @@ void membership_state::tell(const presence_listener& listener, const task_id& ta
   self_->send(listener, presence_atom_v, caf::strong_actor_ptr{}, wire<member_record>{std::move(record)});
 }
 
+caf::result<wire<cluster_view>> membership_state::watch(const std::vector<task_id>& tasks, duration limit) {
+  if (all_present(tasks)) return view();
+  const auto deadline = later(clock_.now(), limit);
+  waiting_.push_back({tasks, self_->make_response_promise<caf::typed_response_promise<wire<cluster_view>>>(), deadline,
+                      clock_.at(deadline, [this] { answer_waiting(); })});
+  return waiting_.back().promise;
+}
+
 void membership_state::answer_waiting() {
-  std::erase_if(waiting_, [this](auto& open) {
-    if (!all_present(open.tasks)) return false;
+  const auto now = clock_.now();
+  std::erase_if(waiting_, [&](auto& open) {
+    if (now < open.deadline && !all_present(open.tasks)) return false;
+    clock_.cancel(open.timer);
     open.promise.deliver(view());
     return true;
   });

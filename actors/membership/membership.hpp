@@ -79,6 +79,8 @@ class membership_state {
   struct waiting {
     std::vector<task_id> tasks;
     caf::typed_response_promise<wire<cluster_view>> promise;
+    time_point deadline;
+    timers::ticket timer;
   };
 
   void dial(member_entry& member);
@@ -97,6 +99,7 @@ class membership_state {
   void changed(const member_entry& member);
   void follow(const presence_listener& listener, const std::vector<task_id>& tasks);
   void tell(const presence_listener& listener, const task_id& task) const;
+  caf::result<wire<cluster_view>> watch(const std::vector<task_id>& tasks, duration limit);
   void answer_waiting();
   bool all_present(const std::vector<task_id>& tasks) const;
   caf::result<caf::ok_atom> retire(const status& why);

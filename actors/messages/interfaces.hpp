@@ -160,8 +160,8 @@ using membership_actor =
                    caf::reacts_to<leave_atom, wire<departure>>,
                    // Tells how these members are now, and each change, until the listener ends.
                    caf::reacts_to<follow_atom, presence_listener, wire<std::vector<task_id>>>,
-                   // Answers with the view as soon as all these tasks are present.
-                   caf::replies_to<watch_atom, wire<std::vector<task_id>>>::with<wire<cluster_view>>,
+                   // Answers with the view as soon as all these tasks are present, or after so many nanoseconds.
+                   caf::replies_to<watch_atom, wire<std::vector<task_id>>, std::int64_t>::with<wire<cluster_view>>,
                    // Ends all members in order, with this status as their reason.
                    caf::replies_to<retire_atom, wire<status>>::with<caf::ok_atom>>;
 

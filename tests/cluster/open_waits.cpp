@@ -113,13 +113,24 @@ BOOST_AUTO_TEST_CASE(closures_that_wait_for_each_other_s_locks_are_named_from_ou
   cluster.wait_for("cycle 1: none of these goes on before another one of them has");
 }
 
+BOOST_AUTO_TEST_CASE(members_that_come_late_are_no_wait_that_has_failed) {
+  process_cluster cluster{stands_still.name(), {.workers = 2, .servers = 0}};
+  cluster.start(chief_task);
+  // It looks who is there again and again.
+  cluster.wait_for("waiting for /job:worker/task:0 at ");
+  for (const auto& task : {worker_task(0), worker_task(1)}) cluster.start(task);
+  // One wait is told of each 10 s, so nothing else was.
+  cluster.wait_for("its limit, for the remote value of ");
+  BOOST_TEST(!cluster.has("its limit, for waiting for members"));
+}
+
 BOOST_AUTO_TEST_CASE(a_process_that_is_stopped_does_not_tell_and_the_others_do_within_the_limit) {
   process_cluster cluster{stands_still.name(), {.workers = 2, .servers = 0}};
   cluster.start();
   why_until(address_of(cluster, worker_task(0)), {"cycle 1"});
   cluster.signal(worker_task(1), SIGSTOP);
   const stopwatch since;
-  const auto told = why({address_of(cluster, worker_task(0)), "--json", "--limit", "0.5"});
+  const auto told = why({address_of(cluster, worker_task(0)), "--json"});
   BOOST_TEST(since.elapsed() < 10s);
   BOOST_TEST(told.exit == "exit code 3");
   const auto read = nlohmann::json::parse(told.told);

@@ -147,4 +147,26 @@ BOOST_AUTO_TEST_CASE(two_clusters_do_not_fit_into_one_world) {
   world.advance(1s);
 }
 
+BOOST_AUTO_TEST_CASE(who_waits_for_members_hears_at_the_limit_who_is_missing_and_at_once_that_all_are_there) {
+  simulated_world world{{.seed = 1}};
+  run_options options;
+  options.size = {.workers = 2, .servers = 0};
+  options.program = [&](cluster& here) {
+    const task_id lost{"worker", 1};
+    world.kill("worker-1");
+    while (here.view().find(lost)->state == member_presence::present) sleep_for(10ms);
+    auto begin = current_time();
+    BOOST_CHECK_EXCEPTION(here.wait_for({{"worker", 0}, lost}, 5s), deadline_exceeded_error, [](const error& late) {
+      return contains(late.message(), "after 5000 ms these members are still missing: /job:worker/task:1 at ");
+    });
+    BOOST_TEST((current_time() - begin >= 5s && current_time() - begin < 5100ms));
+    world.restart("worker-1");
+    begin = current_time();
+    BOOST_TEST((here.wait_for({lost}, 5s).find(lost)->state == member_presence::present));
+    BOOST_TEST((current_time() - begin < 1s));
+    return 0;
+  };
+  BOOST_TEST(simulate(world, options) == 0);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
