@@ -258,7 +258,7 @@ class simulated_world {
     keep_object(std::move(made));
     return result;
   }
-  /// For what the fibers of all hosts wait, a line each, the longest first: where a run stands that does not end.
+  /// For what the fibers of all hosts wait, a line each, host by host: where a run stands that does not end.
   std::string describe_waits() const;
   /// A line of the trace. Anywhere.
   void note(const std::string& line);

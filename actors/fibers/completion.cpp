@@ -70,15 +70,8 @@ class blocked_thread {
  private:
   static open_wait tell(const void* of, time_point now) {
     const auto& which = *static_cast<const blocked_thread*>(of);
-    open_wait told{.who = which.thread_.describe(), .what = "a troupe::completion", .waiter = which.number_};
-    if (which.awaits_ != nullptr) {
-      told.what = which.awaits_->describe(now);
-      const auto subject = which.awaits_->subject();
-      told.holder = subject.holder;
-      told.closure = subject.closure;
-    }
-    told.time_ns = (now - which.since_).count();
-    return told;
+    return awaiting::tell({.who = which.thread_.describe(), .what = {}, .waiter = which.number_}, which.awaits_,
+                          which.since_, now);
   }
 
   const awaiting* awaits_ = awaiting::of_thread();
@@ -161,6 +154,7 @@ bool completion::wait_in_thread(time_point deadline, interruption* around) {
   const auto number = add(observer);
   if (number == 0) return true;
   if (around == nullptr || around->set_sleeper(std::move(wake))) {
+    const awaiting scope{"a troupe::completion"};
     const blocked_thread shown;
     std::unique_lock lock{here->mutex};
     here->woken.wait_until(lock, deadline, [&] { return here->awake; });

@@ -129,15 +129,7 @@ class fiber {
 
   static open_wait tell(const void* of, time_point now) {
     const auto& which = *static_cast<const fiber*>(of);
-    auto told = which.describe();
-    if (which.awaits_ != nullptr) {
-      told.what = which.awaits_->describe(now);
-      const auto subject = which.awaits_->subject();
-      told.holder = subject.holder;
-      told.closure = subject.closure;
-    }
-    told.time_ns = (now - which.parked_at_).count();
-    return told;
+    return awaiting::tell(which.describe(), which.awaits_, which.parked_at_, now);
   }
 
   open_wait describe() const {
@@ -240,6 +232,15 @@ awaiting::~awaiting() {
 }
 
 const awaiting* awaiting::of_thread() { return awaited_by_thread; }
+
+open_wait awaiting::tell(open_wait waiter, const awaiting* what, time_point since, time_point now) {
+  const auto subject = what != nullptr ? what->subject() : wait_subject{};
+  waiter.what = what != nullptr ? what->describe(now) : "something without a name";
+  waiter.holder = subject.holder;
+  waiter.closure = subject.closure;
+  waiter.time_ns = (now - since).count();
+  return waiter;
+}
 
 std::string awaiting::describe(time_point) const {
   return which_.empty() ? std::string{what_} : fmt::format("{} \"{}\"", what_, which_);

@@ -98,13 +98,16 @@ class awaiting {
   // In any thread, while the waiter waits.
 
   virtual std::string describe(time_point now) const;
-  /// Who has to go on, if it is known.
-  virtual wait_subject subject() const { return {}; }
+  /// `waiter`, who waits for this (null: for something without a name) since then.
+  static open_wait tell(open_wait waiter, const awaiting* what, time_point since, time_point now);
 
   /// Of the calling thread, outside of fibers; null: none.
   static const awaiting* of_thread();
 
  private:
+  /// Who has to go on, if it is known.
+  virtual wait_subject subject() const { return {}; }
+
   std::string_view what_;
   std::string_view which_;
   /// Where the outermost one stands; null: this one is not it.

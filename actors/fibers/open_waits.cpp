@@ -68,8 +68,7 @@ std::vector<open_wait> open_waits(const caf::actor_system* system, time_point no
   for (auto& part : table()) {
     const std::scoped_lock lock{part.mutex};
     for (const auto* each = part.first; each != nullptr; each = each->after_)
-      if (system == nullptr || each->system_ == nullptr || each->system_ == system)
-        result.push_back(each->tells_(each->of_, now));
+      if (system == nullptr || each->system_ == system) result.push_back(each->tells_(each->of_, now));
   }
   std::stable_sort(result.begin(), result.end(),
                    [](const open_wait& a, const open_wait& b) { return a.time_ns > b.time_ns; });

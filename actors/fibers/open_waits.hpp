@@ -80,7 +80,7 @@ class listed_wait {
   listed_wait* after_ = nullptr;
 };
 
-/// Those of a system's fibers and of threads, the longest first; of all systems for null. Any thread.
+/// Those of a system's fibers, for null of all fibers and threads of the process; the longest first. Any thread.
 std::vector<open_wait> open_waits(const caf::actor_system* system, time_point now);
 
 /// Hears, while it lives, of waits of this process that their limits ended: what was waited for, and by whom. In the

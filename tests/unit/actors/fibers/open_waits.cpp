@@ -25,12 +25,7 @@ struct waits_world : virtual_system {
   fiber_actor actor{*this};
   fiber_actor other{*this};
 
-  /// Those of the fibers of this world.
-  std::vector<open_wait> told() {
-    auto all = open_waits(&system(), now());
-    std::erase_if(all, [](const open_wait& each) { return each.who.find("fiber") == std::string::npos; });
-    return all;
-  }
+  std::vector<open_wait> told() { return open_waits(&system(), now()); }
 };
 
 /// What is said of the thread that waits for this, as soon as it does.
