@@ -59,6 +59,7 @@ class posix_file final : public opened_file {
       const auto count = uninterrupted([&] {
         return ::pwrite(file_.get(), bytes.data(), std::min(bytes.size(), call_bytes_max), static_cast<off_t>(offset));
       });
+      if (count == 0) throw_system_error(EIO, fmt::format("\"{}\" cannot be written", called_));
       if (count < 0) throw_unwritable(called_);
       bytes = bytes.subspan(static_cast<std::size_t>(count));
       offset += static_cast<std::uint64_t>(count);

@@ -97,6 +97,16 @@ class simulated_file final : public opened_file {
   std::string called_;
 };
 
+/// Of one call. No disk takes longer than a day, however slow it is said to be: each call has an end.
+duration time_of(const disk_slowness& by, std::uint64_t size_bytes) {
+  constexpr duration most = std::chrono::hours{24};
+  if (by.latency >= most) return most;
+  if (by.bytes_per_second == 0) return by.latency;
+  const std::chrono::duration<double> moving{static_cast<double>(size_bytes) /
+                                             static_cast<double>(by.bytes_per_second)};
+  return moving < most ? std::min(most, by.latency + std::chrono::duration_cast<duration>(moving)) : most;
+}
+
 /// A file of the kernel's memory: it can be read and mapped as any other.
 descriptor descriptor_of(std::span<const std::byte> bytes, const std::string& path) {
   descriptor result{::memfd_create("simulated disk", MFD_CLOEXEC)};
@@ -116,11 +126,7 @@ descriptor descriptor_of(std::span<const std::byte> bytes, const std::string& pa
 // --- each call ------------------------------------------------------------------------------------------------------
 
 void simulated_files::begin_call(std::uint64_t size_bytes) const {
-  const auto& by = disk_.slowness();
-  auto takes = by.latency;
-  if (by.bytes_per_second != 0)
-    takes += std::chrono::duration_cast<duration>(
-        std::chrono::duration<double>{static_cast<double>(size_bytes) / static_cast<double>(by.bytes_per_second)});
+  const auto takes = time_of(disk_.slowness(), size_bytes);
   // A fiber that unwinds does not wait.
   if (takes > duration::zero() && fiber_host::current() != nullptr && std::uncaught_exceptions() == 0) {
     const awaiting scope{"a slow disk"};
