@@ -29,8 +29,8 @@ namespace {
 
 constexpr auto simulate_description =
     "Runs PROGRAM, a test that searches in virtual time (explore, TROUPE_SIMULATION_TEST), with the seeds, the plan "
-    "and "
-    "the choices that are given here, and keeps what it finds: shrunk, drawn, and with what it takes to see it again.";
+    "and the choices that are given here, and keeps what it finds: shrunk, drawn, and with what it takes to see it "
+    "again.";
 
 constexpr auto simulate_footer =
     "In the folder of --found: report.txt; plan.json, the failures that it takes; run.html and run.mmd, the picture; "
