@@ -1,6 +1,7 @@
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
+#include <troupe/runtime/closures/nested_closures.hpp>
 #include <troupe/runtime/closures/outstanding.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 
@@ -39,14 +40,14 @@ void check_outside(const cluster& where, std::string_view what) {
 std::shared_ptr<closure> cluster_coordinator::enqueue(detail::packed_closure packed, const schedule_options& options) {
   auto& cluster = get_cluster();
   check(options, cluster.worker_count());
-  auto scheduled = std::make_shared<closure>(std::move(packed.function), std::move(packed.arguments),
-                                             std::move(packed.inputs), options);
+  auto scheduled = detail::make_closure(std::move(packed), options);
   const auto& queue = cluster.queue();
   // Before the push, so that the closure whose schedule throws never runs: `done` throws the pending error, or answers
   // at once when another thread was faster, since each error is raised once. A closure leaves the error to the program:
   // raising it means to cancel all closures, this one among them.
   if (queue->error_pending.load(std::memory_order_acquire) && !in_own_closure(cluster)) done();
   if (queue->push(scheduled)) caf::anon_send(cluster.coordinator(), submit_atom_v);
+  detail::cancel_with_caller(scheduled, owner_of_closures());
   return scheduled;
 }
 

@@ -1,4 +1,5 @@
 #include <troupe/actors/services/member_services.hpp>
+#include <troupe/runtime/closures/nested_closures.hpp>
 #include <troupe/runtime/remote_coordinator.hpp>
 
 namespace troupe {
@@ -7,10 +8,9 @@ remote_coordinator::remote_coordinator(const member& here) : services_(member_se
 
 std::shared_ptr<closure> remote_coordinator::enqueue(detail::packed_closure packed,
                                                      const schedule_options& options) const {
-  options.check();
-  auto scheduled = std::make_shared<closure>(std::move(packed.function), std::move(packed.arguments),
-                                             std::move(packed.inputs), options);
+  auto scheduled = detail::make_closure(std::move(packed), options);
   services_->submit(scheduled);
+  detail::cancel_with_caller(scheduled, owner_of_closures());
   return scheduled;
 }
 

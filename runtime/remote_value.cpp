@@ -1,4 +1,5 @@
 #include <troupe/actors/closures/weak_coordinator.hpp>
+#include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/closures/outstanding.hpp>
 #include <troupe/runtime/remote_value.hpp>
@@ -17,6 +18,15 @@ const closure& remote_value_base::checked() const {
 void remote_value_base::cancel() const {
   checked();
   if (const auto coordinator = coordinator_->lock()) caf::anon_send(coordinator, cancel_atom_v, closure_);
+}
+
+void remote_value_base::cancel_and_wait(duration limit) const {
+  checked();
+  const auto coordinator = coordinator_->lock();
+  if (!coordinator) return;
+  ask(
+      coordinator->home_system(), coordinator, limit, "the end of a cancelled closure", [](caf::ok_atom) {},
+      cancel_atom_v, closure_);
 }
 
 value_promise_actor remote_value_base::handle() const {

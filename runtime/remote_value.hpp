@@ -39,8 +39,14 @@ class remote_value_base {
     checked();
     return closure::wait_for(closure_, limit);
   }
-  /// The closure is not wanted any more: the value becomes aborted, and a worker that runs it is told to stop.
+  /// The closure is not wanted any more: the value becomes aborted, and a worker that runs it is told to stop. Returns
+  /// at once; any number of times.
   void cancel() const;
+  /// The same, and returns when nothing of the closure runs any more: it had not begun, or it has ended, or its worker,
+  /// which did not end it within coordinator_options::cancel_limit, was given up and no parameter server takes anything
+  /// from it. @throws deadline_exceeded_error after `limit`; unavailable_error on a member that loses the chief
+  /// meanwhile; cancelled_error when the fiber is cancelled.
+  void cancel_and_wait(duration limit = std::chrono::minutes{1}) const;
   /// An actor that answers `find_atom` with the value, or with the error, as soon as there is one.
   value_promise_actor handle() const;
 

@@ -1,9 +1,11 @@
+#include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
 #include <troupe/runtime/rpc/rpc_system.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -84,7 +86,10 @@ class named_clients {
   std::map<key, std::weak_ptr<client_link>> links_;
 };
 
-time_point deadline_after(duration timeout) { return later(current_time(), timeout); }
+/// No later than the time of the caller's own work is over.
+time_point deadline_after(duration timeout) {
+  return std::min(later(current_time(), timeout), fiber_host::current_deadline());
+}
 
 call_ptr make_call(const client_link::connection& over, std::string method, std::uint64_t tag,
                    std::vector<datum> arguments, duration timeout) {

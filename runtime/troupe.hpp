@@ -2,6 +2,7 @@
 #pragma once
 
 #include <troupe/actors/fibers/mutex.hpp>
+#include <troupe/actors/fibers/remaining_time.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/actors/values/exception.hpp>

@@ -35,6 +35,9 @@ struct schedule_options {
   int worker = -1;
   /// How long `schedule` may wait for room in the queue.
   duration queue_limit = std::chrono::seconds{60};
+  /// Scheduled by a closure or a method, it stands on its own. Otherwise it has no more time than that has left
+  /// (remaining_time.hpp), and is cancelled with it; when that ends of itself, it goes on.
+  bool outlives_scheduler = false;
 
   static constexpr int priorities = 3;
   /// @throws invalid_argument_error for what no cluster can do.
@@ -113,6 +116,8 @@ class closure : public deadline_place {
   closure_id id = 0;
   /// It failed because an input did; its consumers pass that on without wrapping it again.
   bool failed_by_input = false;
+  /// Its limit is what the closure or method had left that scheduled it.
+  bool bounded_by_scheduler = false;
   /// Its error is one of the program's, which raises it. That of another member's closure is its owner's alone.
   bool raises_errors = true;
   stage at = stage::submitted;

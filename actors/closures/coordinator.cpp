@@ -143,6 +143,7 @@ coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_pt
       [this](cancel_atom, const closure_ptr& unwanted) {
         const turn scope{*this};
         abandon(*unwanted, {status_code::cancelled, "cancelled by the owner of its remote value"});
+        return when_over(*unwanted);
       },
       [this](resource_atom, wire<closure_order>& message) -> caf::result<caf::ok_atom> {
         const turn scope{*this};
@@ -335,7 +336,7 @@ void coordinator_state::expire_late() {
       break;
     }
     auto why = limit_is_over(*late);
-    if (late->raises_errors) {
+    if (is_raised(*late, why)) {
       if (count++ == 0) first = why;
       keep_error(why);
     }
@@ -376,6 +377,13 @@ void coordinator_state::abandon(closure& unwanted, status why) {
   }
   if (const auto* held = in_flight(unwanted)) send_cancel(roster_.at(held->worker), {unwanted.id}, {}, why);
   end(unwanted, std::move(why));
+}
+
+/// Answers who has cancelled it when no worker runs it any more, nor may do so beyond the chief's reach.
+caf::result<caf::ok_atom> coordinator_state::when_over(const closure& cancelled) {
+  const auto* const held = in_flight_.find(cancelled.id);
+  if (held == nullptr || held->what.get() != &cancelled || self_->current_sender() == nullptr) return caf::ok_atom_v;
+  return overs_.emplace(cancelled.id, self_->make_response_promise<over_promise>())->second;
 }
 
 // --- what comes back ------------------------------------------------------------------------------------------------
@@ -419,11 +427,18 @@ coordinator_state::closure_ptr coordinator_state::take_back(closure_id id) {
   auto what = in_flight_.remove(id);
   what->recall_from = {};
   if (!awaited_.empty()) awaited_.erase(id);
+  if (!overs_.empty()) tell_over(id);
   if (what->ended())
     join_line_.leave(what->stretch);
   else
     what->at = closure::stage::waiting;
   return what;
+}
+
+void coordinator_state::tell_over(closure_id id) {
+  const auto [first, last] = overs_.equal_range(id);
+  for (auto each = first; each != last; ++each) each->second.deliver(caf::ok_atom_v);
+  overs_.erase(first, last);
 }
 
 void coordinator_state::end(closure& what, status ended, value result) {

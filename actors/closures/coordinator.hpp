@@ -101,6 +101,7 @@ class coordinator_state {
   using closure_ptr = std::shared_ptr<closure>;
   using drained_promise = caf::typed_response_promise<bool>;
   using idle_promise = caf::typed_response_promise<bool>;
+  using over_promise = caf::typed_response_promise<caf::ok_atom>;
   /// Closures that callers left together.
   struct arrival {
     std::vector<closure_ptr> closures;
@@ -177,6 +178,8 @@ class coordinator_state {
   void watch_calendar();
   const in_flight_table::entry* in_flight(const closure& which) const;
   void abandon(closure& unwanted, status why);
+  caf::result<caf::ok_atom> when_over(const closure& cancelled);
+  void tell_over(closure_id id);
 
   // --- what comes back ---
   worker_entry* admitted_in(session_id session);
@@ -245,7 +248,7 @@ class coordinator_state {
   void pump();
   void clear_queues();
   void fill(worker_entry& worker);
-  bool send_from(worker_entry& worker, std::deque<closure_ptr>& queue);
+  bool send_from(worker_entry& worker, std::deque<closure_ptr>& queue, time_point now);
   void redirect(const closure_ptr& what);
   worker_entry* freest_for(const function_id& function);
   status resource_problem(const closure& what) const;
@@ -330,6 +333,8 @@ class coordinator_state {
   in_flight_table in_flight_;
   /// What closures of this process wait for, by their ids.
   std::unordered_map<closure_id, std::shared_ptr<const closure>> awaited_;
+  /// Who is told when no worker holds these any more, which were cancelled.
+  std::unordered_multimap<closure_id, over_promise> overs_;
   session_id last_session_ = 0;
   /// In the order of their creation, which is the order of their rebuilding.
   std::map<resource_id, closure_order> resources_;

@@ -30,6 +30,8 @@ void coordinator_state::send_out() {
 
 void coordinator_state::pump() {
   // While a generation is being cancelled nothing new starts.
+  if (queued_count_ == 0) return;
+  const auto now = clock_.now();
   while (queued_count_ != 0 && !cancelling_) {
     std::uint32_t share = 0;
     auto* worker = roster_.next(queued_count_ + coming_, share);
@@ -37,7 +39,7 @@ void coordinator_state::pump() {
     for (auto level = queued_.rbegin(); level != queued_.rend() && share != 0; ++level)
       while (share != 0 && !level->empty()) {
         --queued_count_;
-        if (send_from(*worker, *level)) --share;
+        if (send_from(*worker, *level, now)) --share;
       }
     flush(*worker);
     roster_.offer(*worker);
@@ -63,12 +65,15 @@ void coordinator_state::clear_queues() {
 }
 
 void coordinator_state::fill(worker_entry& worker) {
-  while (!worker.tagged.empty() && roster_.credit(worker) != 0 && !cancelling_) send_from(worker, worker.tagged);
+  if (!worker.tagged.empty()) {
+    const auto now = clock_.now();
+    while (!worker.tagged.empty() && roster_.credit(worker) != 0 && !cancelling_) send_from(worker, worker.tagged, now);
+  }
   flush(worker);
 }
 
 /// Sends the front of the queue to the worker, unless it has ended meanwhile or this worker can't run it.
-bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>& queue) {
+bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>& queue, time_point now) {
   auto what = std::move(queue.front());
   queue.pop_front();
   if (worker.tagged.empty()) worker.redirected = false;
@@ -91,13 +96,14 @@ bool coordinator_state::send_from(worker_entry& worker, std::deque<closure_ptr>&
   auto& order = worker.outgoing.emplace_back();
   order.id = sent.id;
   order.number = worker.last_number;
+  // One whose time is over has as good as none left, not none at all.
+  order.deadline_ns = std::max<duration>(sent.deadline - now, duration{1}).count();
   order.function = sent.function;
   order.arguments = sent.arguments;
   order.dependencies.reserve(sent.inputs.size());
   for (const auto& input : sent.inputs)
     order.dependencies.push_back({input.resource, input.producer ? input.producer->result() : value{}});
-  // Asking for the time costs as much as the rest of this function.
-  roster_.sent(worker, worker.in_flight == 0 ? clock_.now() : worker.busy_since);
+  roster_.sent(worker, worker.in_flight == 0 ? now : worker.busy_since);
   return true;
 }
 

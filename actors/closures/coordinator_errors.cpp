@@ -60,9 +60,10 @@ void coordinator_state::answer_late_joins() {
 
 // --- errors ---------------------------------------------------------------------------------------------------------
 
-/// A cancellation is no error.
+/// A cancellation is no error, nor is it that the time of what has scheduled it is over.
 bool coordinator_state::is_raised(const closure& failed, const status& why) {
-  return failed.raises_errors && why.code() != status_code::cancelled;
+  return failed.raises_errors && why.code() != status_code::cancelled &&
+         !(failed.bounded_by_scheduler && why.code() == status_code::deadline_exceeded);
 }
 
 void coordinator_state::note_error(const closure& failed, const status& why) {

@@ -39,7 +39,7 @@ bool coordinator_state::keep_apart(worker_entry& worker) {
   worker.suspect = 0;
   while (bring_suspect_forward(worker)) {
     if (worker.in_flight != 0) return true;
-    if (!send_from(worker, suspects_)) continue;
+    if (!send_from(worker, suspects_, clock_.now())) continue;
     worker.suspect = worker.outgoing.back().id;
     flush(worker);
     return true;

@@ -198,6 +198,9 @@ void worker_state::take_orders(std::uint64_t first, run_orders orders) {
   lookout_.work_came();
   if (!cancelled_ahead_.empty())
     std::erase_if(orders.orders, [this](const auto& order) { return cancelled_ahead_.erase(order.id) != 0; });
+  const auto now = clock_.now();
+  for (auto& order : orders.orders)
+    if (order.deadline_ns != 0) order.deadline_ns = later(now, duration{order.deadline_ns}).time_since_epoch().count();
   trays_->put(first, std::move(orders.orders));
 }
 
@@ -262,8 +265,9 @@ void worker_state::alarm_desk() {
 
 void worker_state::start(closure_order&& order) {
   const auto key = order.builds != 0 ? resource_fiber | order.builds : order.id;
+  const auto deadline = order.deadline_ns == 0 ? never : time_point{duration{order.deadline_ns}};
   auto shared = std::make_shared<closure_order>(std::move(order));
-  fibers_->run(key, [this, session = terms_.session, order = std::move(shared)] {
+  auto work = [this, session = terms_.session, order = std::move(shared)] {
     status ended;
     value result;
     try {
@@ -277,7 +281,8 @@ void worker_state::start(closure_order&& order) {
       finish_resource(order->builds, std::move(ended), std::move(result));
     else
       report(order->id, std::move(ended), std::move(result));
-  });
+  };
+  fibers_->run(key, std::move(work), deadline);
 }
 
 value worker_state::execute(const closure_order& order) {

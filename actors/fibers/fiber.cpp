@@ -7,6 +7,7 @@
 #include <boost/context/fiber.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cassert>
 #include <cstring>
@@ -149,6 +150,13 @@ class fiber {
                               : why_cancelled_.wrap(status_code::cancelled, "the function was cancelled")};
   }
 
+  /// While it waits: F-5.
+  [[noreturn]] void throw_out_of_time() const {
+    const auto waited = tell(this, host_.clock_.now());
+    missed_deadlines::report(waited.what, duration{waited.time_ns});
+    throw deadline_exceeded_error{fmt::format("the time of {} is over; it waited for {}", waited.who, waited.what)};
+  }
+
   /// A cancellation and a deadline are messages to the actor, which hears none while its fiber computes. So a fiber
   /// that looks goes behind what lies in the mailbox, now and then: a turn costs a microsecond.
   void let_actor_hear() {
@@ -171,6 +179,8 @@ class fiber {
   boost::context::fiber outside_;
   std::function<void()> work_;
   std::uint64_t key_ = 0;
+  /// Of its work.
+  time_point deadline_ = never;
   const char* name_ = nullptr;
   /// See `runner`; 0: nobody has asked.
   std::uint64_t number_ = 0;
@@ -278,11 +288,12 @@ bool wait_point::wait_until(time_point deadline) {
   auto* const self = owner_;
   assert(self == running_fiber());
   self->throw_if_cancelled();
+  const auto outlasts_work = deadline != never && self->deadline_ < deadline;
   if (!done_) {
     auto& host = self->host_;
     timers::ticket timer;
     if (deadline != never)
-      timer = host.clock_.at(deadline, [&host, self, this] {
+      timer = host.clock_.at(std::min(deadline, self->deadline_), [&host, self, this] {
         if (done_) return;
         const fiber_host::turn scope{host};
         done_ = true;
@@ -298,7 +309,9 @@ bool wait_point::wait_until(time_point deadline) {
     host.clock_.cancel(timer);
   }
   self->throw_if_cancelled();
-  return reason_ != wake_reason::deadline;
+  if (reason_ != wake_reason::deadline) return true;
+  if (outlasts_work) self->throw_out_of_time();
+  return false;
 }
 
 // --- fiber_host -----------------------------------------------------------------------------------------------------
@@ -334,12 +347,13 @@ fiber_host::turn::~turn() noexcept(false) {
   }
 }
 
-void fiber_host::run(std::uint64_t key, std::function<void()> work) {
+void fiber_host::run(std::uint64_t key, std::function<void()> work, time_point deadline) {
   assert(running_fiber() == nullptr);
   const turn scope{*this};
   auto taken = take_idle();
   auto& started = *taken;
   started.key_ = key;
+  started.deadline_ = deadline;
   started.name_ = nullptr;
   started.number_ = 0;
   started.awaits_ = nullptr;
@@ -424,6 +438,11 @@ std::uint64_t fiber_host::current_key() {
 fiber_environment* fiber_host::current_environment() {
   const auto* const host = current();
   return host == nullptr ? nullptr : host->environment_;
+}
+
+time_point fiber_host::current_deadline() {
+  const auto* const running = running_fiber();
+  return running == nullptr ? never : running->deadline_;
 }
 
 void fiber_host::name_running(const char* function) {

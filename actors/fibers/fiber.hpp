@@ -28,6 +28,9 @@
 // cancellation, which throws `cancelled_error` out of the wait (and of every later wait of that fiber).
 // F-3 When the host is destroyed no fiber of it is left: all are cancelled and run to their end.
 // F-4 Exceptions stay inside the fiber: a fiber may wait inside a catch block.
+// F-5 No wait that has a deadline outlasts the time of the fiber's work (`run`): then it throws
+// deadline_exceeded_error. Waits without one end with what they wait for, which has one, and by the cancellation that
+// comes with the end of the work's time.
 //
 // All calls belong to the host's actor, inside or outside a fiber as stated.
 #pragma once
@@ -66,7 +69,8 @@ class wait_point : public std::enable_shared_from_this<wait_point> {
   void complete();
 
   /// Parks the fiber until `complete`, the deadline (`never` if what it waits for has one of its own) or a
-  /// cancellation. False: the deadline passed first. @throws cancelled_error when the fiber is cancelled.
+  /// cancellation. False: the deadline passed first. @throws cancelled_error when the fiber is cancelled;
+  /// deadline_exceeded_error when the time of its work is over (F-5).
   bool wait_until(time_point deadline);
   /// The same, but @throws deadline_exceeded_error with `what` in its message when the deadline passes first.
   void wait_until(time_point deadline, std::string_view what);
@@ -177,8 +181,9 @@ class fiber_host {
   fiber_host(const fiber_host&) = delete;
 
   /// Starts `work` in a fiber, at once, and returns when it has ended or waits. `key` names it for `cancel`; keys of
-  /// live fibers differ. An exception that leaves `work` ends the process: catch inside. Outside fibers only.
-  void run(std::uint64_t key, std::function<void()> work);
+  /// live fibers differ. After `deadline` nobody wants its result any more: `current_deadline`, and F-5. An exception
+  /// that leaves `work` ends the process: catch inside. Outside fibers only.
+  void run(std::uint64_t key, std::function<void()> work, time_point deadline = never);
 
   /// Cancels one fiber by key (nothing happens if there is none) or all of them, with the reason that waits throw.
   void cancel(std::uint64_t key, const status& why);
@@ -204,6 +209,9 @@ class fiber_host {
   static std::uint64_t current_key();
   /// The environment of the running fiber, or nullptr.
   static fiber_environment* current_environment();
+  /// When the time of the running fiber's work is over, on the clock of `current_time`; `never` for work without a
+  /// limit, and outside of fibers.
+  static time_point current_deadline();
   /// Names what the running fiber does from now on, for a report of its crash; `function` outlives the fiber.
   static void name_running(const char* function);
   /// Who calls. Cheap: locks ask each time.

@@ -195,8 +195,10 @@ using event_bus_actor = detail::extend<event_listener, caf::reacts_to<listen_ato
 
 /// Whoever has made the handles of a process: a program's coordinator, or a member's courier.
 using closure_owner = caf::typed_actor<
-    // Nobody wants this closure's value, or this resource, any more.
-    caf::reacts_to<cancel_atom, std::shared_ptr<closure>>, caf::reacts_to<release_atom, resource_id>,
+    // Nobody wants this closure's value any more. Answers when nothing of it runs, or will: at once, if it has ended.
+    caf::replies_to<cancel_atom, std::shared_ptr<closure>>::with<caf::ok_atom>,
+    // Nobody wants this resource any more.
+    caf::reacts_to<release_atom, resource_id>,
     // Says of this closure, or of all (null), why it has not ended: where it is and for what it waits. Workers have so
     // many nanoseconds to tell.
     caf::replies_to<activity_atom, std::shared_ptr<closure>, std::int64_t>::with<std::string>>;
@@ -208,8 +210,8 @@ using closure_courier_actor = detail::extend<closure_owner, caf::reacts_to<submi
 /// the request is one of its way; see closure_desk.hpp. The numbers are the sender's own.
 using closure_desk_actor =
     caf::typed_actor<caf::replies_to<submit_atom, std::uint64_t, wire<closure_submission>>::with<wire<closure_outcome>>,
-                     // Nobody wants that one any more.
-                     caf::reacts_to<cancel_atom, std::uint64_t>,
+                     // Nobody wants that one any more. Answers as a closure_owner.
+                     caf::replies_to<cancel_atom, std::uint64_t>::with<caf::ok_atom>,
                      // Why it has not ended; as a closure_owner's.
                      caf::replies_to<activity_atom, std::uint64_t, std::int64_t>::with<std::string>>;
 
@@ -219,7 +221,7 @@ using coordinator_actor = detail::extend<
     // Closures wait in the submission queue.
     caf::reacts_to<submit_atom>,
     // As a closure_owner.
-    caf::reacts_to<cancel_atom, std::shared_ptr<closure>>,
+    caf::replies_to<cancel_atom, std::shared_ptr<closure>>::with<caf::ok_atom>,
     // A closure whose result stays on each worker, as a resource, for as long as `release` does not name it.
     caf::replies_to<resource_atom, wire<closure_order>>::with<caf::ok_atom>, caf::reacts_to<release_atom, resource_id>,
     // A member came or went. `up` starts the worker's admission.

@@ -19,7 +19,7 @@
 
 namespace troupe {
 
-inline constexpr std::uint32_t protocol_number = 10;
+inline constexpr std::uint32_t protocol_number = 11;
 
 // --- coordinator and worker -----------------------------------------------------------------------------------------
 
@@ -40,6 +40,9 @@ struct closure_order {
   resource_id builds = 0;
   /// Counts the closures that a worker is sent in a session, from 1; 0: it builds a resource.
   std::uint64_t number = 0;
+  /// How much is left of the closure's time as it is sent, and on the worker's own clock, from its arrival, when that
+  /// is over; 0: it has no limit.
+  std::int64_t deadline_ns = 0;
   function_id function;
   value arguments;
   std::vector<dependency> dependencies;

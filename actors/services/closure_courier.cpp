@@ -17,6 +17,10 @@ std::string describe(const closure& which) { return fmt::format("closure {}", to
 /// So much later than its limit a closure's end may be heard of, since the chief knows better why it is late.
 constexpr duration answer_grace = std::chrono::seconds{1};
 
+/// The chief knows sooner that nothing of a cancelled closure runs any more, since it gives up workers that do not end
+/// theirs.
+constexpr duration cancel_limit = std::chrono::minutes{10};
+
 /// What the way to the chief takes beside what the workers there may take.
 constexpr duration activity_grace = std::chrono::milliseconds{100};
 
@@ -49,6 +53,8 @@ closure_courier_state::~closure_courier_state() {
   for (const auto& each : arrived_) each->finish(over);
   // The desk hears of this end, too.
   for (const auto& [_, each] : open_) each.what->finish(over);
+  for (auto& [_, each] : cancelled_)
+    for (auto& promise : each.waiting) promise.deliver(make_error(over));
 }
 
 closure_courier_actor::behavior_type closure_courier_state::make_behavior(std::shared_ptr<submission_queue> queue,
@@ -61,6 +67,7 @@ closure_courier_actor::behavior_type closure_courier_state::make_behavior(std::s
       [this](cancel_atom, const closure_ptr& unwanted) {
         take_submitted();
         cancel(*unwanted, {status_code::cancelled, "cancelled by the owner of its remote value"});
+        return when_over(*unwanted);
       },
       [](release_atom, resource_id) {},
       [this](activity_atom, const closure_ptr& which, std::int64_t limit_ns) {
@@ -187,9 +194,31 @@ caf::result<std::string> closure_courier_state::tell_activity(const closure* whi
 void closure_courier_state::cancel(const closure& what, const status& why) {
   const auto found = open_.find(&what);
   if (found == open_.end()) return;
-  if (found->second.sent)
-    if (const auto desk = desk_.handle()) self_->send(desk, cancel_atom_v, found->second.number);
+  if (found->second.sent && desk_.is_up()) tell_chief(found->second);
   end(what, why);
+}
+
+void closure_courier_state::tell_chief(const delivery& cancelled) {
+  const auto* const key = cancelled.what.get();
+  cancelled_.emplace(key, cancellation{cancelled.what, {}});
+  desk_.request(self_, cancel_limit, cancel_atom_v, cancelled.number)
+      .then([this, key](caf::ok_atom) { take_over(key, {}); },
+            [this, key](const status& why) {
+              take_over(key, why.wrap(fmt::format("{} is cancelled, and may run still", describe(*key))));
+            });
+}
+
+/// What the chief does not know of runs nowhere.
+caf::result<caf::ok_atom> closure_courier_state::when_over(const closure& cancelled) {
+  const auto found = cancelled_.find(&cancelled);
+  if (found == cancelled_.end() || self_->current_sender() == nullptr) return caf::ok_atom_v;
+  return found->second.waiting.emplace_back(self_->make_response_promise<over_promise>());
+}
+
+void closure_courier_state::take_over(const closure* cancelled, const status& problem) {
+  auto found = cancelled_.extract(cancelled);
+  for (auto& each : found.mapped().waiting)
+    problem.ok() ? each.deliver(caf::ok_atom_v) : each.deliver(make_error(problem));
 }
 
 void closure_courier_state::end(const closure& what, status ended, value result) {

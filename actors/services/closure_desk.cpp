@@ -3,6 +3,7 @@
 #include <troupe/actors/services/closure_desk.hpp>
 
 #include <caf/actor_cast.hpp>
+#include <caf/send.hpp>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -52,9 +53,7 @@ closure_desk_actor::behavior_type closure_desk_state::make_behavior(std::shared_
   return {
       [this](submit_atom, std::uint64_t number, wire<closure_submission>& message) { return take(number, message); },
       [this](cancel_atom, std::uint64_t number) {
-        if (self_->current_sender() != nullptr)
-          give_up({self_->current_sender()->address(), number},
-                  {status_code::cancelled, "cancelled by the owner of its remote value"});
+        return cancel({caf::actor_cast<caf::actor_addr>(self_->current_sender()), number});
       },
       [this](activity_atom, std::uint64_t number, std::int64_t limit_ns) {
         return tell_activity({caf::actor_cast<caf::actor_addr>(self_->current_sender()), number}, limit_ns);
@@ -154,15 +153,25 @@ void closure_desk_state::answer(const key& from) {
   found.mapped().promise.deliver(std::move(outcome));
 }
 
+caf::result<caf::ok_atom> closure_desk_state::cancel(const key& from) {
+  const auto scheduled = take_out(from, {status_code::cancelled, "cancelled by the owner of its remote value"});
+  if (!scheduled) return caf::ok_atom_v;
+  return self_->delegate(coordinator_, cancel_atom_v, scheduled);
+}
+
 void closure_desk_state::give_up(const key& from, const status& why) {
+  if (const auto scheduled = take_out(from, why)) caf::anon_send(coordinator_, cancel_atom_v, scheduled);
+}
+
+/// Answers the submission. Returns what the coordinator has of it.
+std::shared_ptr<closure> closure_desk_state::take_out(const key& from, const status& why) {
   auto found = open_.extract(from);
-  if (found.empty()) return;
-  auto& given_up = found.mapped();
-  if (given_up.place != 0)
-    stop_waiting(given_up);
-  else if (given_up.scheduled)
-    self_->send(coordinator_, cancel_atom_v, given_up.scheduled);
-  given_up.promise.deliver(outcome_of(from, why));
+  if (found.empty()) return nullptr;
+  auto& out = found.mapped();
+  const auto waited = out.place != 0;
+  if (waited) stop_waiting(out);
+  out.promise.deliver(outcome_of(from, why));
+  return waited ? nullptr : std::move(out.scheduled);
 }
 
 caf::result<std::string> closure_desk_state::tell_activity(const key& from, std::int64_t limit_ns) {

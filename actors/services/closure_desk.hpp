@@ -64,7 +64,9 @@ class closure_desk_state {
   void stop_waiting(submission& what);
   caf::result<std::string> tell_activity(const key& from, std::int64_t limit_ns);
   void answer(const key& from);
+  caf::result<caf::ok_atom> cancel(const key& from);
   void give_up(const key& from, const status& why);
+  std::shared_ptr<closure> take_out(const key& from, const status& why);
   void lose(const caf::actor_addr& owner, const status& why);
 
   pointer self_;

@@ -1,6 +1,7 @@
 // The chief's program in a simulation: closures, variables and questions, none of which blocks, and programs in fibers.
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
+#include <troupe/runtime/closures/nested_closures.hpp>
 #include <troupe/runtime/simulation/simulated_program.hpp>
 #include <troupe/runtime/simulation/simulation_implementation.hpp>
 
@@ -52,8 +53,7 @@ std::shared_ptr<closure> simulation::enqueue(detail::packed_closure packed, sche
   const auto& chief = implementation_->running_chief();
   // A full queue is an error at once: a thread that waited here would wait for itself.
   options.queue_limit = duration::zero();
-  auto scheduled = std::make_shared<closure>(std::move(packed.function), std::move(packed.arguments),
-                                             std::move(packed.inputs), options);
+  auto scheduled = detail::make_closure(std::move(packed), options);
   // A real program's schedule would throw the pending error here, and its closure would not run.
   if (chief.queue->error_pending) {
     scheduled->finish({status_code::cancelled, "not run: an earlier closure's error waits for join() or done()"});

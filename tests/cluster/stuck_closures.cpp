@@ -51,6 +51,41 @@ const chief_program beside_a_stuck_closure{"beside a stuck closure", run_beside_
                                              return options;
                                            }()};
 
+void wait_for_the_end_of_what_it_cancels(cluster& here) {
+  parameter_server_strategy strategy{here};
+  cluster_coordinator coordinator{strategy};
+  const auto begun = strategy.variable<std::int64_t>("begun", 0);
+  const auto sleeps = coordinator.schedule(
+      {.worker = 0},
+      [](variable<std::int64_t> count) {
+        count.assign_add(1);
+        sleep_for(1h);
+      },
+      begun);
+  const auto stuck = coordinator.schedule(
+      {.worker = 1},
+      [](variable<std::int64_t> count) {
+        count.assign_add(1);
+        return compute_for_ever();
+      },
+      begun);
+  while (begun.read() < 2) sleep_for(1ms);
+  const stopwatch watch;
+  sleeps.cancel_and_wait();
+  say("the one that hears was over after {} ms", watch.elapsed().count());
+  require(watch.elapsed() < 1s, "what hears of its cancellation ends at once");
+  stuck.cancel_and_wait();
+  require(watch.elapsed() >= 1s, "what does not hear is given up after cancel_limit");
+  say("the stuck one is over");
+  coordinator.join();
+}
+
+const chief_program waits_for_the_end{"waits for the end of what it cancels", wait_for_the_end_of_what_it_cancels, [] {
+                                        cluster_options options;
+                                        options.coordinator.cancel_limit = 1s;
+                                        return options;
+                                      }()};
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(an_error_is_thrown_although_a_closure_computes_on_whose_process_ends_and_is_started_anew) {
@@ -67,6 +102,16 @@ BOOST_AUTO_TEST_CASE(an_error_is_thrown_although_a_closure_computes_on_whose_pro
   cluster.wait_for(fmt::format("back as process {}", cluster.pid(worker_task(1))));
   for (const auto& task : cluster.tasks())
     BOOST_TEST(to_string(task) + ": " + to_string(cluster.end_of(task)) == to_string(task) + ": exit code 0");
+}
+
+// C-2
+BOOST_AUTO_TEST_CASE(cancel_and_wait_returns_when_the_closure_has_ended_or_its_process_is_given_up) {
+  process_cluster cluster{waits_for_the_end.name()};
+  cluster.start();
+  cluster.wait_for("the stuck one is over");
+  BOOST_TEST(to_string(cluster.end_of(worker_task(1))) == "exit code 5");
+  for (const auto& task : cluster.tasks())
+    if (task != worker_task(1)) BOOST_TEST(to_string(cluster.end_of(task)) == "exit code 0", to_string(task));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

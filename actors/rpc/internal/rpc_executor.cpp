@@ -165,7 +165,8 @@ void executor_state::run(std::uint64_t number) {
   }
   found->second.running = true;
   ++running_;
-  fibers_->run(number, [this, number, what = found->second.what] {
+  const auto deadline = found->second.what->order.limit_ns > 0 ? found->second.deadline.when : never;
+  auto work = [this, number, what = found->second.what] {
     status ended;
     datum result;
     try {
@@ -179,7 +180,8 @@ void executor_state::run(std::uint64_t number) {
     }
     --running_;
     end(number, ended, std::move(result));
-  });
+  };
+  fibers_->run(number, std::move(work), deadline);
 }
 
 // --- ends -----------------------------------------------------------------------------------------------------------

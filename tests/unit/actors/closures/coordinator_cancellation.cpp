@@ -140,6 +140,42 @@ BOOST_FIXTURE_TEST_CASE(holds_a_join_until_a_cancelled_closure_has_stopped, offi
   BOOST_TEST(answer.problem.ok());
 }
 
+// C-2
+BOOST_FIXTURE_TEST_CASE(says_that_a_cancelled_closure_is_over_when_its_worker_has_ended_it, office_of_two) {
+  const auto unwanted = schedule();
+  const auto& once = cancel_and_hear(unwanted);
+  const auto& again = cancel_and_hear(unwanted);
+  BOOST_TEST((unwanted->state() == closure::readiness::aborted));
+  BOOST_TEST(!once);
+  BOOST_TEST(!again);
+  end(0, 0, stopped);
+  BOOST_TEST(once);
+  BOOST_TEST(again);
+  BOOST_TEST(cancel_and_hear(unwanted));
+}
+
+BOOST_FIXTURE_TEST_CASE(says_that_a_cancelled_closure_is_over_when_its_worker_is_given_up, office_of_two) {
+  const auto& over = cancel_and_hear(schedule());
+  heard(0).busy = true;
+  advance(5s - 1ns);
+  BOOST_TEST(!over);
+  advance(1ns);
+  BOOST_TEST(over);
+  const auto& lost = cancel_and_hear(schedule());
+  BOOST_TEST(!lost);
+  down(1);
+  BOOST_TEST(lost);
+}
+
+BOOST_AUTO_TEST_CASE(says_at_once_that_what_waits_in_its_queue_is_over_when_it_is_cancelled) {
+  office here{two_workers};
+  const auto input = here.schedule();
+  const auto waits = here.schedule({}, {{.producer = input}});
+  BOOST_TEST(here.cancel_and_hear(waits));
+  BOOST_TEST(here.cancel_and_hear(input));
+  BOOST_TEST(here.join().given);
+}
+
 BOOST_AUTO_TEST_CASE(answers_a_join_at_once_when_the_last_closure_that_waits_is_cancelled) {
   office here{two_workers};
   const auto unwanted = here.schedule();

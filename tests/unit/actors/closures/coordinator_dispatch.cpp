@@ -237,6 +237,19 @@ BOOST_AUTO_TEST_CASE(an_outcome_counts_only_if_it_comes_from_the_worker_of_its_s
   BOOST_TEST(scheduled->ended());
 }
 
+BOOST_AUTO_TEST_CASE(an_order_says_how_much_time_its_closure_has_left) {
+  office here{office_of(1, 2)};
+  here.schedule({.limit = 10s});
+  here.advance(4s);
+  here.up();
+  here.schedule({.limit = 1h, .worker = 0});
+  here.advance(1s);
+  here.send(here.session(), {.outcomes = {}, .session_ended = given_up});
+  // What is tied to its worker goes first when that is there again.
+  const std::vector<duration> expected{6s, 1h, 1h - 1s, 5s};
+  BOOST_TEST((here.heard().times_left == expected));
+}
+
 BOOST_AUTO_TEST_CASE(a_closure_for_a_worker_that_is_not_there_is_refused) {
   office here{office_of(2)};
   const auto wrong = here.schedule({.worker = 2});

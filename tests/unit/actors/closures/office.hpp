@@ -23,6 +23,8 @@ struct heard_by_worker {
   outcome_sink coordinator;
   std::vector<session_id> sessions;
   std::vector<std::pair<session_id, closure_id>> orders;
+  /// What each of them had left of its time.
+  std::vector<duration> times_left;
   /// Messages in which they came.
   int messages = 0;
   /// Per-worker values that it was to build, in each session.
@@ -62,9 +64,14 @@ inline worker_actor::behavior_type stand_in(worker_actor::pointer self, std::sha
           [](dismiss_atom, session_id) {},
           [heard](run_atom, session_id session, std::uint64_t, std::uint64_t, wire<run_orders>& message) {
             ++heard->messages;
-            for (const auto& each : message->orders)
-              each.builds != 0 ? heard->builds.emplace_back(session, each.builds)
-                               : heard->orders.emplace_back(session, each.id);
+            for (const auto& each : message->orders) {
+              if (each.builds != 0) {
+                heard->builds.emplace_back(session, each.builds);
+                continue;
+              }
+              heard->orders.emplace_back(session, each.id);
+              heard->times_left.emplace_back(each.deadline_ns);
+            }
           },
           [heard](cancel_atom, session_id, wire<cancel_orders>& message) {
             const auto& closures = message->closures;
@@ -168,6 +175,18 @@ struct office : virtual_system {
     run();
   }
 
+  /// The same; true when nothing of the closure runs any more, or an error has come.
+  const bool& cancel_and_hear(const std::shared_ptr<closure>& unwanted) {
+    auto& over = overs_.emplace_back(false);
+    scheduler().inline_next_enqueue();
+    spawn([this, &over, unwanted](caf::event_based_actor* self) {
+      self->request(handle, caf::infinite, cancel_atom_v, unwanted)
+          .then([&over](caf::ok_atom) { over = true; }, [&over](caf::error&) { over = true; });
+    });
+    run();
+    return over;
+  }
+
   /// Asks for a join, whose answer comes when it comes.
   const join_answer& join(duration limit = never_ends) {
     const auto& answer = ask_for_join(limit);
@@ -208,6 +227,7 @@ struct office : virtual_system {
 
  private:
   std::deque<join_answer> joins_;
+  std::deque<bool> overs_;
 };
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 #include "support/virtual_system.hpp"
 
 #include <troupe/actors/closures/worker.hpp>
+#include <troupe/actors/fibers/remaining_time.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -40,6 +41,13 @@ int wait_for_cancellation(int number) {
   started.push_back(number);
   const auto never_comes = wait_point::make();
   never_comes->wait_until(never, "a cancellation");
+  return number;
+}
+
+int tell_time_left(int) { return static_cast<int>(in_milliseconds(remaining_time())); }
+
+int sleep_an_hour(int number) {
+  sleep_for(1h);
   return number;
 }
 
@@ -191,6 +199,33 @@ BOOST_FIXTURE_TEST_CASE(a_resource_that_was_released_before_it_came_is_not_kept,
   complete(0);
   run_orders_of(1, {use(1, 7)});
   BOOST_TEST(says(outcomes[1], "it was released before this closure ran"));
+}
+
+// F-5
+BOOST_FIXTURE_TEST_CASE(a_closure_knows_how_much_time_it_has_left_and_waits_no_longer, workplace) {
+  auto late = order<tell_time_left>(1, 1);
+  late.deadline_ns = duration{10s}.count();
+  auto waits = order<sleep_an_hour>(2, 2);
+  waits.deadline_ns = duration{2s}.count();
+  run_orders_of(1, {order<sleep_an_hour>(3, 3), late, waits});
+  BOOST_TEST(outcomes[1] == "10000");
+  advance(2s - 1ns);
+  BOOST_TEST(!outcomes.contains(2));
+  advance(1ns);
+  BOOST_TEST(says(outcomes[2], "is over; it waited for the end of sleep_for"), outcomes[2]);
+  advance(59min);
+  BOOST_TEST(!outcomes.contains(3));
+}
+
+BOOST_FIXTURE_TEST_CASE(the_time_that_an_order_waits_for_its_place_counts, workplace) {
+  slots = 1;
+  admit(2);
+  auto waits = order<tell_time_left>(2, 2);
+  waits.deadline_ns = duration{10s}.count();
+  run_orders_of(2, {order<wait_for_cancellation>(1, 1), waits});
+  advance(4s);
+  cancel(2, {1});
+  BOOST_TEST(outcomes[2] == "6000");
 }
 
 BOOST_FIXTURE_TEST_CASE(orders_run_in_the_order_of_their_sending, workplace) {

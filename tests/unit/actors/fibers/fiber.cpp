@@ -68,6 +68,48 @@ BOOST_AUTO_TEST_CASE(ends_at_its_deadline_with_an_error_that_names_what_it_waite
   BOOST_TEST(actor.fibers().active() == 0u);
 }
 
+// F-5
+BOOST_AUTO_TEST_CASE(that_has_a_deadline_ends_with_the_time_of_the_fibers_work) {
+  std::vector<std::string> outcomes;
+  point here;
+  point other;
+  fiber_actor actor{*this};
+  const auto begin = now();
+  actor.act([&] {
+    actor.fibers().run(
+        1,
+        [&] {
+          BOOST_TEST((fiber_host::current_deadline() == begin + 2s));
+          outcomes.push_back(park_and_tell(here, begin + 1s));
+          outcomes.push_back(park_and_tell(here, begin + 1h));
+          outcomes.push_back(park_and_tell(here, begin + 2h));
+          park(other);
+          outcomes.push_back("completed");
+        },
+        begin + 2s);
+  });
+  BOOST_TEST((fiber_host::current_deadline() == never));
+  advance(1s);
+  BOOST_TEST(outcomes.size() == 1u);
+  BOOST_TEST(outcomes.at(0) == "deadline_exceeded: the deadline passed while waiting for a sign");
+  advance(1s - 1ns);
+  BOOST_TEST(outcomes.size() == 1u);
+  advance(1ns);
+  // What waits again hears of it again, and its actor of other messages in between.
+  BOOST_TEST_REQUIRE(outcomes.size() == 3u);
+  for (const auto i : {1u, 2u}) {
+    BOOST_TEST(outcomes.at(i).find("the time of fiber 1 of ") != std::string::npos, outcomes.at(i));
+    BOOST_TEST(outcomes.at(i).find(" is over; it waited for a sign") != std::string::npos, outcomes.at(i));
+  }
+  // What has no deadline of its own.
+  advance(1h);
+  BOOST_TEST(outcomes.size() == 3u);
+  actor.act([&] { other->complete(); });
+  BOOST_TEST(outcomes.back() == "completed");
+  // The next work of the same fiber.
+  actor.start(2, [&] { BOOST_TEST((fiber_host::current_deadline() == never)); });
+}
+
 BOOST_AUTO_TEST_CASE(whose_deadline_has_passed_already_ends_at_once) {
   std::string outcome;
   point here;

@@ -35,13 +35,17 @@ struct world : virtual_system {
     });
   }
   void cancel(sender& from, std::uint64_t number) {
-    from.act([&, self = from.pointer()] { self->send(desk, cancel_atom_v, number); });
+    from.act([&, self = from.pointer()] {
+      self->request(desk, 36000s, cancel_atom_v, number).then([this](caf::ok_atom) { ++acknowledged; });
+    });
   }
 
   const std::shared_ptr<submission_queue> queue = std::make_shared<submission_queue>(2);
   const coordinator_actor chief = spawn(coordinator, queue, coordinator_options{}, event_bus_actor{});
   const closure_desk_actor desk = spawn(closure_desk, queue, chief);
   std::map<std::uint64_t, std::vector<std::string>> answers;
+  /// Cancellations after which nothing runs any more.
+  int acknowledged = 0;
 };
 
 using texts = std::vector<std::string>;
@@ -64,6 +68,7 @@ BOOST_AUTO_TEST_CASE(answers_each_submission_once_whatever_it_is) {
   cancel(member, 1);
   cancel(member, 1);
   cancel(member, 77);
+  BOOST_TEST(acknowledged == 3);
   const texts both{"invalid_argument", "cancelled"};
   BOOST_TEST(answers[1] == both, boost::test_tools::per_element());
   advance(2h);
