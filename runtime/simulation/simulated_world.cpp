@@ -135,9 +135,11 @@ void simulated_world::kill(const std::string& name) {
 }
 
 void simulated_world::switch_off(const std::string& name) {
-  implementation_->running_process(name);
+  auto& which = implementation_->find(name);
   note("switch off " + name);
-  implementation_->stop(implementation_->find(name), simulated_network::death::of_host);
+  if (implementation_->runs(which)) return implementation_->stop(which, simulated_network::death::of_host);
+  // Its process has died before, and not its disk.
+  implementation_->lose_power(which);
 }
 
 void simulated_world::occupy(const std::string& name) {

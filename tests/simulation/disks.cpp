@@ -77,6 +77,32 @@ struct real_folder {
 
 // --- what survives --------------------------------------------------------------------------------------------------
 
+BOOST_AUTO_TEST_CASE(a_host_whose_process_was_killed_can_lose_its_power_afterwards) {
+  auto lost = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    simulated_world world{{.seed = seed}};
+    std::string found;
+    world.host("server", [&](simulated_host& here) {
+      auto journal = file::append_to("journal");
+      if (here.start() == 2) found = read_file("journal");
+      if (here.start() != 1) return;
+      journal.append(bytes_of_text("durable"));
+      journal.sync();
+      sync_directory(".");
+      journal.append(bytes_of_text(" or not"));
+      sleep_for(1h);
+    });
+    world.advance(1s);
+    world.kill("server");
+    world.switch_off("server");
+    world.restart("server");
+    world.advance(1s);
+    BOOST_TEST(found.starts_with("durable"), found);
+    if (found != "durable or not") ++lost;
+  }
+  BOOST_TEST(lost > 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_killed_process_loses_nothing_that_it_has_written) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     simulated_world world{{.seed = seed}};
