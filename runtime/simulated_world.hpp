@@ -96,6 +96,10 @@ struct world_options {
   std::uint64_t bulk_bytes_per_second = 1'000'000'000;
   /// So many steps without any passing of time are a livelock, which is reported as `internal_error`.
   std::size_t steps_per_instant_max = 1'000'000;
+  /// Of real time: a step that takes longer, up to twice as long, ends the process, with a line on stderr that says
+  /// on which host it was. `explore` in several processes counts that as a failure. Zero: it may take as long as it
+  /// likes.
+  std::chrono::milliseconds step_limit = std::chrono::minutes{1};
   /// Starts of processes, restarts included.
   std::size_t processes_max = 10'000;
   /// Bytes of all files on the virtual disk of one host.
@@ -132,7 +136,7 @@ class violation : public aborted_error {
 
 class simulated_world {
  public:
-  /// @throws invalid_argument_error for latencies or rates that can't be.
+  /// @throws invalid_argument_error for latencies, rates or limits that can't be.
   explicit simulated_world(world_options options = {});
   ~simulated_world();
   simulated_world(const simulated_world&) = delete;
@@ -190,7 +194,7 @@ class simulated_world {
   /// written to the disk is not.
   void kill(const std::string& name);
   /// The host loses its power: nobody is told, and who connects to it waits in vain until `restart`. Of what its disk
-  /// was not told to sync, a part survives that the seed draws.
+  /// was not told to sync, a part survives that the seed draws; also if its process has ended before.
   void switch_off(const std::string& name);
   /// The ports of a host whose process does not run now belong to another program, until `restart`: it takes
   /// connections, says what nobody understands, and nothing more.

@@ -1,11 +1,10 @@
 #include <troupe/actors/fibers/crash_report.hpp>
+#include <troupe/actors/fibers/internal/signal_safe_text.hpp>
 
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <csignal>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 #include <sys/mman.h>
@@ -16,27 +15,6 @@ namespace troupe {
 namespace {
 
 std::atomic<bool> reports{false};
-
-/// What a handler may do: no memory is taken, no lock.
-class signal_safe_text {
- public:
-  signal_safe_text& operator<<(std::string_view part) {
-    const auto count = std::min(part.size(), text_.size() - size_);
-    std::memcpy(text_.data() + size_, part.data(), count);
-    size_ += count;
-    return *this;
-  }
-  signal_safe_text& operator<<(std::size_t number) {
-    std::array<char, 20> digits{};
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    return *this << std::string_view{digits.data(), static_cast<std::size_t>(end - digits.data())};
-  }
-  void write() const { (void)!::write(STDERR_FILENO, text_.data(), size_); }
-
- private:
-  std::array<char, 4096> text_{};
-  std::size_t size_ = 0;
-};
 
 std::string_view name_of(int signal) {
   switch (signal) {
@@ -74,11 +52,26 @@ void handle(int signal, siginfo_t* info, void*) {
     text << name_of(signal) << " ends this process, which runs "
          << (fiber.function == nullptr ? "a function of the program" : fiber.function) << "\n";
   }
-  text.write();
+  text.write_to_stderr();
   // The handler is no more: a fault comes again with the return, and so does abort's, which this thread has sent to
   // itself. What somebody else has sent does not.
   const auto is_own_abort = signal == SIGABRT && info->si_code == SI_TKILL;
   if (info->si_code <= 0 && !is_own_abort) ::raise(signal);
+}
+
+constexpr std::array crashes{SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+
+bool is_handled(int signal) {
+  struct sigaction before {};
+  ::sigaction(signal, nullptr, &before);
+  return (before.sa_flags & SA_SIGINFO) != 0 || before.sa_handler != SIG_DFL;
+}
+
+void report(int signal) {
+  struct sigaction mine {};
+  mine.sa_sigaction = handle;
+  mine.sa_flags = static_cast<int>(SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER);
+  ::sigaction(signal, &mine, nullptr);
 }
 
 /// A thread's.
@@ -112,15 +105,13 @@ class alternate_stack {
 
 void report_crashes() {
   if (reports.exchange(true)) return;
-  for (const auto signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) {
-    struct sigaction before {};
-    ::sigaction(signal, nullptr, &before);
-    if ((before.sa_flags & SA_SIGINFO) != 0 || before.sa_handler != SIG_DFL) continue;
-    struct sigaction mine {};
-    mine.sa_sigaction = handle;
-    mine.sa_flags = static_cast<int>(SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER);
-    ::sigaction(signal, &mine, nullptr);
-  }
+  for (const auto signal : crashes)
+    if (!is_handled(signal)) report(signal);
+}
+
+void report_crashes_of_fork() {
+  reports = true;
+  for (const auto signal : crashes) report(signal);
 }
 
 void prepare_crash_report() {

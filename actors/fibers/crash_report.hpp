@@ -15,6 +15,10 @@ namespace troupe {
 /// For the process, once; later calls do nothing. Any thread.
 void report_crashes();
 
+/// In a process that was forked from this one to run what may crash: for that process, whatever handled crashes before.
+/// A test framework would go on there, with the tests of the process that it was forked from.
+void report_crashes_of_fork();
+
 /// For each thread before it runs a fiber: an overflow leaves no room for the handler.
 void prepare_crash_report();
 

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/crash_report.hpp>
 #include <troupe/runtime/simulation/exploring_processes.hpp>
 
 #include <fmt/format.h>
@@ -80,6 +81,7 @@ class children {
     const auto child = ::fork();
     if (child < 0) throw resource_exhausted_error{fmt::format("no process for a search: {}", std::strerror(errno))};
     if (child == 0) {
+      report_crashes_of_fork();
       work();
       // Nothing of the process that it was copied from ends here.
       ::_exit(0);

@@ -41,6 +41,7 @@ class listening {
 simulated_world::implementation::implementation(const world_options& chosen)
     : options(chosen),
       random(chosen.seed),
+      watch(chosen.seed, chosen.step_limit),
       ranks(random.order, chosen.falls, chosen.choices_expected),
       network(plan, random.network, {chosen.latency_min, chosen.latency_max}),
       bulk(std::make_shared<simulated_bulk>(plan, network, turns, chosen.bulk_bytes_per_second)) {
@@ -101,6 +102,7 @@ void simulated_world::implementation::start(host& which) {
   network.attach(*which.process);
   bulk->look_at_all();
   const simulated_turn own{turns, which.process.get()};
+  const step_watch::step watched{watch, which.name};
   if (which.what.boot) which.what.boot(*which.process);
 }
 
@@ -117,6 +119,7 @@ void simulated_world::implementation::stop(host& which, simulated_network::death
   }
   // What its actors do while they end reaches nobody, and handles must not outlive their actor system.
   const simulated_turn own{turns, &dead};
+  const step_watch::step watched{watch, which.name};
   network.detach(dead, how);
   bulk->detach(dead);
   which.ending.set(never);
@@ -198,7 +201,9 @@ void simulated_world::implementation::remember(std::size_t drawn) {
 
 bool simulated_world::implementation::take(const agenda::possibility& chosen) {
   if (options.traces_steps) note(describe(chosen));
+  static const std::string network_itself{"the network"};
   const simulated_turn own{turns, chosen.process};
+  const step_watch::step watched{watch, chosen.process != nullptr ? chosen.process->name() : network_itself};
   turns.ran = chosen.process;
   if (chosen.due != nullptr) return agenda::act(*chosen.due);
   chosen.process->begin_job(chosen.job);

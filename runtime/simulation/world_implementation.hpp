@@ -12,6 +12,7 @@
 #include <troupe/runtime/simulation/simulated_network.hpp>
 #include <troupe/runtime/simulation/simulated_process.hpp>
 #include <troupe/runtime/simulation/step_ranks.hpp>
+#include <troupe/runtime/simulation/step_watch.hpp>
 
 #include <functional>
 #include <map>
@@ -97,6 +98,7 @@ struct simulated_world::implementation {
   std::vector<std::shared_ptr<void>> kept;
   const world_options options;
   random_streams random;
+  step_watch watch;
   step_ranks ranks;
   agenda plan;
   simulated_turns turns;

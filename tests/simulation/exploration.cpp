@@ -2,18 +2,24 @@
 #include "../../examples/replicated_counter/counter_protocol.hpp"
 #include "probe.hpp"
 
+#include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/exploration.hpp>
 #include <troupe/runtime/simulation_test.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <set>
 
 #include <unistd.h>
@@ -286,6 +292,91 @@ BOOST_FIXTURE_TEST_CASE(what_no_world_controls_is_found_by_two_runs, environment
   BOOST_TEST(contains(*difference, "two runs of seed 1 differ after "), *difference);
   BOOST_TEST(contains(*difference, "first:     0.001000000 s  this is call 1\n"), *difference);
   BOOST_TEST(contains(*difference, "second:    0.001000000 s  this is call 2\n"), *difference);
+}
+
+namespace {
+
+/// What this process and those that it forks write to stderr meanwhile.
+std::string stderr_of(const std::function<void()>& work) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::tmpfile(), std::fclose};
+  std::fflush(stderr);
+  const auto before = ::dup(STDERR_FILENO);
+  ::dup2(::fileno(file.get()), STDERR_FILENO);
+  work();
+  ::dup2(before, STDERR_FILENO);
+  ::close(before);
+  std::string text(4096, '\0');
+  std::rewind(file.get());
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  return text;
+}
+
+/// How the run of seed 7 ends its process, and what is said there.
+std::pair<failure, std::string> crash_of_seed_7(const std::function<void(simulated_host&)>& crashes) {
+  std::optional<failure> found;
+  const auto text = stderr_of([&] {
+    found = explore(
+                [&](simulated_world& world) {
+                  world.host("server", [&](simulated_host& here) {
+                    if (world.options().seed == 7) crashes(here);
+                  });
+                  world.advance(1s);
+                },
+                {.runs = 20, .world = {.step_limit = 100ms}, .processes = 2})
+                .found;
+  });
+  BOOST_TEST_REQUIRE(found.has_value());
+  BOOST_TEST(found->seed == 7u);
+  return {*found, text};
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(a_run_that_crashes_where_a_test_framework_catches_signals_is_a_finding, environment) {
+  const auto [found, text] = crash_of_seed_7([](simulated_host&) { std::abort(); });
+  BOOST_TEST(contains(found.what, "the run ended its process: signal 6"), found.what);
+  BOOST_TEST(contains(text, "SIGABRT ends this process"), text);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_step_that_computes_for_ever_ends_its_process, environment) {
+  const auto [found, text] = crash_of_seed_7([](simulated_host&) {
+    std::atomic<bool> comes{false};
+    while (!comes) {
+    }
+  });
+  BOOST_TEST(contains(found.what, "the run ended its process: signal 6"), found.what);
+  BOOST_TEST(contains(text, "with seed 7 a step of the simulation on server has not ended within 100 ms"), text);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_step_that_blocks_its_thread_ends_its_process, environment) {
+  const auto [found, text] = crash_of_seed_7([](simulated_host& here) {
+    auto& shared = here.world().keep<std::mutex>();
+    here.start_program([&] {
+      const std::scoped_lock lock{shared};
+      sleep_for(10ms);
+    });
+    sleep_for(5ms);
+    const std::scoped_lock lock{shared};
+  });
+  BOOST_TEST(contains(found.what, "the run ended its process: signal 6"), found.what);
+  BOOST_TEST(contains(text, "a std::mutex that a fiber holds"), text);
+}
+
+BOOST_AUTO_TEST_CASE(many_steps_may_take_longer_together_than_one_may) {
+  simulated_world world{{.step_limit = 100ms}};
+  auto done = false;
+  world.host("server", [&](simulated_host&) {
+    const auto begin = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - begin < 500ms) sleep_for(1ms);
+    done = true;
+  });
+  BOOST_TEST(world.run_until([&] { return done; }, 10h));
+  // What a test does between steps takes as long as it likes.
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < 500ms) {
+  }
+  BOOST_CHECK_EXCEPTION((simulated_world{{.step_limit = -1ms}}), invalid_argument_error,
+                        says("step_limit is negative"));
 }
 
 BOOST_FIXTURE_TEST_CASE(several_processes_share_a_search_and_one_that_crashes_is_a_finding, environment) {
