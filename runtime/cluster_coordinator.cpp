@@ -14,8 +14,7 @@ namespace troupe {
 
 namespace {
 
-void check(const schedule_options& options, int workers) {
-  options.check();
+void check_worker(const schedule_options& options, int workers) {
   if (options.worker >= workers)
     throw invalid_argument_error{
         fmt::format("schedule_options::worker is {} but must be -1 (any) or 0 to {}", options.worker, workers - 1)};
@@ -39,7 +38,7 @@ void check_outside(const cluster& where, std::string_view what) {
 
 std::shared_ptr<closure> cluster_coordinator::enqueue(detail::packed_closure packed, const schedule_options& options) {
   auto& cluster = get_cluster();
-  check(options, cluster.worker_count());
+  check_worker(options, cluster.worker_count());
   auto scheduled = detail::make_closure(std::move(packed), options);
   const auto& queue = cluster.queue();
   // Before the push, so that the closure whose schedule throws never runs: `done` throws the pending error, or answers

@@ -44,8 +44,8 @@ class remote_value_base {
   void cancel() const;
   /// The same, and returns when nothing of the closure runs any more: it had not begun, or it has ended, or its worker,
   /// which did not end it within coordinator_options::cancel_limit, was given up and no parameter server takes anything
-  /// from it. @throws deadline_exceeded_error after `limit`; unavailable_error on a member that loses the chief
-  /// meanwhile; cancelled_error when the fiber is cancelled.
+  /// from it. @throws deadline_exceeded_error after `limit`; unavailable_error on a member that has lost the chief
+  /// since the closure was sent there; cancelled_error when the fiber is cancelled.
   void cancel_and_wait(duration limit = std::chrono::minutes{1}) const;
   /// An actor that answers `find_atom` with the value, or with the error, as soon as there is one.
   value_promise_actor handle() const;

@@ -113,11 +113,14 @@ class closure : public deadline_place {
   std::vector<std::shared_ptr<closure>> dependents;
   std::uint32_t missing_inputs = 0;
   std::uint32_t lost_workers = 0;
+  /// Of the last order; on a member that has scheduled it, the number by which the chief's desk knows it.
   closure_id id = 0;
   /// It failed because an input did; its consumers pass that on without wrapping it again.
   bool failed_by_input = false;
   /// Its limit is what the closure or method had left that scheduled it.
   bool bounded_by_scheduler = false;
+  /// On a member: it was sent to the chief, whose answer will never come.
+  bool may_run_unseen = false;
   /// Its error is one of the program's, which raises it. That of another member's closure is its owner's alone.
   bool raises_errors = true;
   stage at = stage::submitted;

@@ -30,12 +30,11 @@ void coordinator_state::send_out() {
 
 void coordinator_state::pump() {
   // While a generation is being cancelled nothing new starts.
-  if (queued_count_ == 0) return;
-  const auto now = clock_.now();
   while (queued_count_ != 0 && !cancelling_) {
     std::uint32_t share = 0;
     auto* worker = roster_.next(queued_count_ + coming_, share);
     if (worker == nullptr) return;
+    const auto now = clock_.now();
     for (auto level = queued_.rbegin(); level != queued_.rend() && share != 0; ++level)
       while (share != 0 && !level->empty()) {
         --queued_count_;

@@ -258,8 +258,10 @@ void membership_state::tell(const presence_listener& listener, const task_id& ta
 caf::result<wire<cluster_view>> membership_state::watch(const std::vector<task_id>& tasks, duration limit) {
   if (all_present(tasks)) return view();
   const auto deadline = later(clock_.now(), limit);
-  waiting_.push_back({tasks, self_->make_response_promise<caf::typed_response_promise<wire<cluster_view>>>(), deadline,
-                      clock_.at(deadline, [this] { answer_waiting(); })});
+  timers::ticket timer;
+  if (deadline != never) timer = clock_.at(deadline, [this] { answer_waiting(); });
+  waiting_.push_back(
+      {tasks, self_->make_response_promise<caf::typed_response_promise<wire<cluster_view>>>(), deadline, timer});
   return waiting_.back().promise;
 }
 

@@ -1,6 +1,7 @@
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/actors/services/closure_courier.hpp>
+#include <troupe/actors/services/closure_desk.hpp>
 
 #include <caf/send.hpp>
 #include <fmt/format.h>
@@ -16,10 +17,6 @@ std::string describe(const closure& which) { return fmt::format("closure {}", to
 
 /// So much later than its limit a closure's end may be heard of, since the chief knows better why it is late.
 constexpr duration answer_grace = std::chrono::seconds{1};
-
-/// The chief knows sooner that nothing of a cancelled closure runs any more, since it gives up workers that do not end
-/// theirs.
-constexpr duration cancel_limit = std::chrono::minutes{10};
 
 /// What the way to the chief takes beside what the workers there may take.
 constexpr duration activity_grace = std::chrono::milliseconds{100};
@@ -53,8 +50,6 @@ closure_courier_state::~closure_courier_state() {
   for (const auto& each : arrived_) each->finish(over);
   // The desk hears of this end, too.
   for (const auto& [_, each] : open_) each.what->finish(over);
-  for (auto& [_, each] : cancelled_)
-    for (auto& promise : each.waiting) promise.deliver(make_error(over));
 }
 
 closure_courier_actor::behavior_type closure_courier_state::make_behavior(std::shared_ptr<submission_queue> queue,
@@ -86,9 +81,9 @@ void closure_courier_state::take_submitted() {
 void closure_courier_state::take(closure_ptr scheduled) {
   const auto* const key = scheduled.get();
   scheduled->deadline = later(clock_.now(), scheduled->options.limit);
+  scheduled->id = ++last_number_;
   auto& made = open_[key];
   made.what = std::move(scheduled);
-  made.number = ++last_number_;
   end_by(made, key->deadline);
   send_when_ready(made.what);
 }
@@ -116,9 +111,7 @@ void closure_courier_state::send_waiting() {
   std::vector<closure_ptr> waiting;
   for (const auto& [_, each] : open_)
     if (each.ready && !each.sent) waiting.push_back(each.what);
-  std::sort(waiting.begin(), waiting.end(), [this](const auto& left, const auto& right) {
-    return open_.at(left.get()).number < open_.at(right.get()).number;
-  });
+  std::sort(waiting.begin(), waiting.end(), [](const auto& left, const auto& right) { return left->id < right->id; });
   for (const auto& each : waiting) send(each);
 }
 
@@ -131,9 +124,10 @@ void closure_courier_state::send(const closure_ptr& what) {
     auto message = submission_of(*what, left);
     one.sent = true;
     end_by(one, later(what->deadline, answer_grace));
-    desk_.request(self_, duration::max(), submit_atom_v, one.number, std::move(message))
+    desk_.request(self_, duration::max(), submit_atom_v, std::uint64_t{what->id}, std::move(message))
         .then([this, what](wire<closure_outcome>& answer) { take_answer(what, answer); },
               [this, what](const status& why) {
+                what->may_run_unseen = true;
                 end(*what, why.wrap(fmt::format("{} may have run or not", describe(*what))));
               });
   } catch (...) {
@@ -185,7 +179,7 @@ caf::result<std::string> closure_courier_state::tell_activity(const closure* whi
   if (!one.sent)
     return fmt::format("{} waits for the chief, which is out of reach: {}", describe(*which), desk_.why().render());
   auto promise = self_->make_response_promise<caf::typed_response_promise<std::string>>();
-  desk_.request(self_, limit + activity_grace, activity_atom_v, one.number, std::int64_t{limit.count()})
+  desk_.request(self_, limit + activity_grace, activity_atom_v, std::uint64_t{which->id}, std::int64_t{limit.count()})
       .then([promise](std::string& told) mutable { promise.deliver(std::move(told)); },
             [promise](const status& why) mutable { promise.deliver(make_error(why)); });
   return promise;
@@ -194,31 +188,22 @@ caf::result<std::string> closure_courier_state::tell_activity(const closure* whi
 void closure_courier_state::cancel(const closure& what, const status& why) {
   const auto found = open_.find(&what);
   if (found == open_.end()) return;
-  if (found->second.sent && desk_.is_up()) tell_chief(found->second);
+  if (found->second.sent)
+    desk_.request(self_, closure_desk_state::over_limit, cancel_atom_v, std::uint64_t{what.id})
+        .then([](caf::ok_atom) {}, [](const status&) {});
   end(what, why);
 }
 
-void closure_courier_state::tell_chief(const delivery& cancelled) {
-  const auto* const key = cancelled.what.get();
-  cancelled_.emplace(key, cancellation{cancelled.what, {}});
-  desk_.request(self_, cancel_limit, cancel_atom_v, cancelled.number)
-      .then([this, key](caf::ok_atom) { take_over(key, {}); },
-            [this, key](const status& why) {
-              take_over(key, why.wrap(fmt::format("{} is cancelled, and may run still", describe(*key))));
-            });
-}
-
-/// What the chief does not know of runs nowhere.
-caf::result<caf::ok_atom> closure_courier_state::when_over(const closure& cancelled) {
-  const auto found = cancelled_.find(&cancelled);
-  if (found == cancelled_.end() || self_->current_sender() == nullptr) return caf::ok_atom_v;
-  return found->second.waiting.emplace_back(self_->make_response_promise<over_promise>());
-}
-
-void closure_courier_state::take_over(const closure* cancelled, const status& problem) {
-  auto found = cancelled_.extract(cancelled);
-  for (auto& each : found.mapped().waiting)
-    problem.ok() ? each.deliver(caf::ok_atom_v) : each.deliver(make_error(problem));
+/// What has ended without its value may still run. The chief knows of all that was sent to it, and of nothing else.
+caf::result<caf::ok_atom> closure_courier_state::when_over(const closure& ended) {
+  if (ended.end_status().ok() || self_->current_sender() == nullptr) return caf::ok_atom_v;
+  const auto what = fmt::format("{} may still run", describe(ended));
+  if (ended.may_run_unseen) return make_error(ended.end_status().wrap(status_code::unavailable, what));
+  auto promise = self_->make_response_promise<caf::typed_response_promise<caf::ok_atom>>();
+  desk_.request(self_, closure_desk_state::over_limit, cancel_atom_v, std::uint64_t{ended.id})
+      .then([promise](caf::ok_atom) mutable { promise.deliver(caf::ok_atom_v); },
+            [promise, what](const status& why) mutable { promise.deliver(make_error(why.wrap(what))); });
+  return promise;
 }
 
 void closure_courier_state::end(const closure& what, status ended, value result) {

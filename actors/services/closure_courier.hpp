@@ -7,8 +7,7 @@
 // has not ended, and refuses what comes after the member's end. A closure is submitted once: when the link to the chief
 // is lost, it fails with `unavailable`, since nobody here knows whether it has run.
 //
-// A cancelled closure has ended here at once. Who asks is answered when the chief says that nothing of it runs any
-// more.
+// A cancelled closure has ended here at once; who asks whether it runs still is answered by the chief.
 #pragma once
 
 #include <troupe/actors/closures/internal/submission_queue.hpp>
@@ -41,17 +40,10 @@ class closure_courier_state {
   using closure_ptr = std::shared_ptr<closure>;
   struct delivery {
     closure_ptr what;
-    std::uint64_t number = 0;
     timers::ticket deadline;
     /// Its inputs are there.
     bool ready = false;
     bool sent = false;
-  };
-  using over_promise = caf::typed_response_promise<caf::ok_atom>;
-  /// A cancelled closure of which the chief has not said that nothing of it runs any more.
-  struct cancellation {
-    closure_ptr what;
-    std::vector<over_promise> waiting;
   };
 
   void take_submitted();
@@ -65,9 +57,7 @@ class closure_courier_state {
   caf::result<std::string> tell_activity(const closure* which, duration limit);
   status limit_is_over(const closure& late) const;
   void cancel(const closure& what, const status& why);
-  void tell_chief(const delivery& cancelled);
-  caf::result<caf::ok_atom> when_over(const closure& cancelled);
-  void take_over(const closure* cancelled, const status& problem);
+  caf::result<caf::ok_atom> when_over(const closure& ended);
   void end(const closure& what, status ended, value result = {});
 
   pointer self_;
@@ -75,7 +65,6 @@ class closure_courier_state {
   std::shared_ptr<submission_queue> queue_;
   actor_reference<closure_desk_actor> desk_;
   std::unordered_map<const closure*, delivery> open_;
-  std::unordered_map<const closure*, cancellation> cancelled_;
   std::vector<closure_ptr> arrived_;
   std::uint64_t last_number_ = 0;
 };

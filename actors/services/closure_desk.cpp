@@ -3,7 +3,6 @@
 #include <troupe/actors/services/closure_desk.hpp>
 
 #include <caf/actor_cast.hpp>
-#include <caf/send.hpp>
 #include <fmt/format.h>
 
 namespace troupe {
@@ -141,6 +140,7 @@ void closure_desk_state::answer(const key& from) {
   auto found = open_.extract(from);
   if (found.empty()) return;
   const auto& scheduled = *found.mapped().scheduled;
+  if (!scheduled.end_status().ok()) keep_until_over(from, found.mapped().scheduled);
   wire<closure_outcome> outcome{{.id = from.second, .ended = scheduled.end_status(), .result = scheduled.result()}};
   try {
     // What can't be encoded would be lost on its way.
@@ -154,13 +154,23 @@ void closure_desk_state::answer(const key& from) {
 }
 
 caf::result<caf::ok_atom> closure_desk_state::cancel(const key& from) {
-  const auto scheduled = take_out(from, {status_code::cancelled, "cancelled by the owner of its remote value"});
-  if (!scheduled) return caf::ok_atom_v;
-  return self_->delegate(coordinator_, cancel_atom_v, scheduled);
+  give_up(from, {status_code::cancelled, "cancelled by the owner of its remote value"});
+  const auto found = ended_.find(from);
+  if (found == ended_.end()) return caf::ok_atom_v;
+  return self_->delegate(coordinator_, cancel_atom_v, found->second);
 }
 
 void closure_desk_state::give_up(const key& from, const status& why) {
-  if (const auto scheduled = take_out(from, why)) caf::anon_send(coordinator_, cancel_atom_v, scheduled);
+  if (auto scheduled = take_out(from, why)) keep_until_over(from, std::move(scheduled));
+}
+
+/// Nobody wants it any more, and it may still run.
+void closure_desk_state::keep_until_over(const key& from, std::shared_ptr<closure> what) {
+  const auto forget = [this, from] { ended_.erase(from); };
+  const auto& kept = ended_.emplace(from, std::move(what)).first->second;
+  requests_.ask(
+      coordinator_, over_limit, "asking when a closure is over", [forget](caf::ok_atom) { forget(); },
+      [forget](const status&) { forget(); }, cancel_atom_v, kept);
 }
 
 /// Answers the submission. Returns what the coordinator has of it.

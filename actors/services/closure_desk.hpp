@@ -13,6 +13,7 @@
 #pragma once
 
 #include <troupe/actors/closures/internal/submission_queue.hpp>
+#include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/values/wire.hpp>
@@ -36,11 +37,14 @@ class closure_desk_state {
   static constexpr const char* name = "closure_desk";
   using pointer = closure_desk_actor::stateful_pointer<closure_desk_state>;
 
-  explicit closure_desk_state(pointer self) : self_(self), clock_(self) {}
+  explicit closure_desk_state(pointer self) : self_(self), clock_(self), requests_(self, clock_) {}
   ~closure_desk_state();
   closure_desk_actor::behavior_type make_behavior(std::shared_ptr<submission_queue> queue,
                                                   coordinator_actor coordinator);
 
+  /// The coordinator says sooner that no worker runs a closure any more, since it gives up those that do not end
+  /// theirs.
+  static constexpr duration over_limit = std::chrono::minutes{10};
   /// Submissions that wait for room in the queue.
   static constexpr std::size_t waiting_max = 16'384;
 
@@ -66,14 +70,18 @@ class closure_desk_state {
   void answer(const key& from);
   caf::result<caf::ok_atom> cancel(const key& from);
   void give_up(const key& from, const status& why);
+  void keep_until_over(const key& from, std::shared_ptr<closure> what);
   std::shared_ptr<closure> take_out(const key& from, const status& why);
   void lose(const caf::actor_addr& owner, const status& why);
 
   pointer self_;
   timers clock_;
+  requests requests_;
   std::shared_ptr<submission_queue> queue_;
   coordinator_actor coordinator_;
   std::map<key, submission> open_;
+  /// Answered, and of which the coordinator has not said that nothing runs any more.
+  std::map<key, std::shared_ptr<closure>> ended_;
   /// In the order of their arrival.
   std::map<std::uint64_t, key> waiting_;
   std::uint64_t last_place_ = 0;

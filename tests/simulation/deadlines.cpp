@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 using namespace std::chrono_literals;
@@ -27,9 +28,11 @@ namespace {
 /// How long pieces of work took that have ended, by their names; all hosts of a simulation share the memory of the
 /// tests.
 std::map<std::string, duration> took;
+/// Those that have begun.
+std::set<std::string> begun;
 
 struct piece {
-  explicit piece(std::string called) : name(std::move(called)) {}
+  explicit piece(std::string called) : name(std::move(called)) { begun.insert(name); }
   piece(const piece&) = delete;
   ~piece() { took[name] = current_time() - begin; }
   const std::string name;
@@ -37,7 +40,10 @@ struct piece {
 };
 
 struct forgetting {
-  forgetting() { took.clear(); }
+  forgetting() {
+    took.clear();
+    begun.clear();
+  }
 };
 
 /// Or until something ends it.
@@ -75,9 +81,18 @@ void run_program(simulated_world& world, std::function<void(cluster_coordinator&
   BOOST_TEST(simulate(world, options) == 0);
 }
 
-void wait_until_runs(const remote_value<int>& scheduled) {
-  while (scheduled.scheduled()->at != closure::stage::in_flight) sleep_for(1ms);
-  sleep_for(10ms);
+void wait_until_runs(const std::string& called) {
+  while (!begun.contains(called)) sleep_for(1ms);
+}
+
+/// Worker 1, which runs what is unwanted, stands still; the closure tells for how long it has waited for that to be
+/// over.
+void check_waits_for_the_loss_of_worker_1(simulated_world& world, const remote_value<std::int64_t>& waits) {
+  wait_until_runs("unwanted");
+  world.freeze("worker-1");
+  const auto told = waits.fetch();
+  BOOST_TEST((told > 1'000 && told < 5'000), told);
+  world.thaw("worker-1");
 }
 
 }  // namespace
@@ -160,7 +175,7 @@ BOOST_FIXTURE_TEST_CASE(cancel_and_wait_returns_when_nothing_of_the_closure_runs
   simulated_world world{{.seed = 1}};
   run_program(world, [](cluster_coordinator& coordinator) {
     const auto value = coordinator.schedule<take_an_hour>(std::string{"unwanted"});
-    wait_until_runs(value);
+    wait_until_runs("unwanted");
     value.cancel();
     BOOST_TEST(!took.contains("unwanted"));
     value.cancel_and_wait();
@@ -203,16 +218,13 @@ BOOST_FIXTURE_TEST_CASE(a_member_waits_for_the_loss_of_a_worker_that_does_not_an
     const auto waited = coordinator.schedule({.worker = 0}, [] {
       auto here = current_member().coordinator();
       const auto value = here.schedule<take_an_hour>({.worker = 1}, std::string{"unwanted"});
-      sleep_for(1s);
+      wait_until_runs("unwanted");
+      sleep_for(100ms);
       const auto begin = current_time();
       value.cancel_and_wait();
       return in_milliseconds(current_time() - begin);
     });
-    sleep_for(900ms);
-    world.freeze("worker-1");
-    const auto told = waited.fetch();
-    BOOST_TEST((told > 1'500 && told < 5'000), told);
-    world.thaw("worker-1");
+    check_waits_for_the_loss_of_worker_1(world, waited);
   });
 }
 
@@ -220,7 +232,7 @@ BOOST_FIXTURE_TEST_CASE(cancel_and_wait_waits_for_the_loss_of_a_worker_that_does
   simulated_world world{{.seed = 3}};
   run_program(world, [&world](cluster_coordinator& coordinator) {
     const auto value = coordinator.schedule<take_an_hour>({.worker = 0}, std::string{"unwanted"});
-    wait_until_runs(value);
+    wait_until_runs("unwanted");
     world.freeze("worker-0");
     const auto begin = current_time();
     BOOST_CHECK_THROW(value.cancel_and_wait(1s), deadline_exceeded_error);
@@ -230,6 +242,44 @@ BOOST_FIXTURE_TEST_CASE(cancel_and_wait_waits_for_the_loss_of_a_worker_that_does
     BOOST_TEST((current_time() - begin < 5s));
     world.thaw("worker-0");
   });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_member_waits_for_what_has_ended_by_its_limit_and_may_still_run, forgetting) {
+  simulated_world world{{.seed = 6}};
+  run_program(world, [&world](cluster_coordinator& coordinator) {
+    const auto waited = coordinator.schedule({.worker = 0}, [] {
+      auto here = current_member().coordinator();
+      const auto value = here.schedule<take_an_hour>({.limit = 500ms, .worker = 1}, std::string{"unwanted"});
+      BOOST_CHECK_THROW(value.fetch(), deadline_exceeded_error);
+      const auto begin = current_time();
+      value.cancel_and_wait();
+      return in_milliseconds(current_time() - begin);
+    });
+    check_waits_for_the_loss_of_worker_1(world, waited);
+  });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_member_that_has_lost_the_chief_does_not_say_that_a_closure_is_over, forgetting) {
+  simulated_world world{{.seed = 7}};
+  simulation cluster{world, {.workers = 1, .servers = 1}};
+  cluster.run_until_ready();
+  const auto done = world.start_program("ps-0", [&, here = cluster.here(server_task(0))] {
+    auto coordinator = here.coordinator();
+    const auto value = coordinator.schedule<take_an_hour>(std::string{"unwanted"});
+    const auto cancelled = coordinator.schedule<take_an_hour>(std::string{"cancelled"});
+    wait_until_runs("unwanted");
+    wait_until_runs("cancelled");
+    world.break_link("chief-0", "ps-0");
+    cancelled.cancel();
+    BOOST_CHECK_THROW(value.fetch(), unavailable_error);
+    // Nor when it is there again, which knows nothing of what it was sent before.
+    BOOST_TEST(coordinator.schedule([] { return 1; }).fetch() == 1);
+    const auto says = [](const error& lost) { return contains(lost.what(), "may still run"); };
+    for (const auto& each : {value, cancelled, value, cancelled})
+      BOOST_CHECK_EXCEPTION(each.cancel_and_wait(), unavailable_error, says);
+  });
+  BOOST_TEST_REQUIRE(world.run_until([&] { return done.ended(); }, 1min));
+  BOOST_TEST(done.problem().ok(), done.problem().render());
 }
 
 // --- methods that call others ---------------------------------------------------------------------------------------
@@ -257,7 +307,7 @@ BOOST_FIXTURE_TEST_CASE(a_call_within_a_call_has_no_more_time_than_that, forgett
     server.start();
     sleep_for(2h);
   });
-  auto begun = false;
+  auto calls = false;
   auto done = false;
   world.host("client", [&](simulated_host&) {
     const auto client = rpc::client::create("caf", "relay:4000", "client", 1h);
@@ -265,11 +315,11 @@ BOOST_FIXTURE_TEST_CASE(a_call_within_a_call_has_no_more_time_than_that, forgett
     const auto told = left.with_timeout(5s).blocking();
     BOOST_TEST((told > 3'980 && told <= 4'000), told);
     const auto hour = client.method<int()>("hour").with_timeout(2s);
-    begun = true;
+    calls = true;
     BOOST_CHECK_THROW(hour.blocking(), deadline_exceeded_error);
     done = true;
   });
-  BOOST_TEST(world.run_until([&] { return begun; }, 10s));
+  BOOST_TEST(world.run_until([&] { return calls; }, 10s));
   world.advance(1s);
   // No cancellation arrives: what was called knows itself when nobody wants its result any more.
   world.cut("relay", "server");
