@@ -1,5 +1,6 @@
 #include <troupe/actors/closures/coordinator.hpp>
 #include <troupe/actors/fibers/notifier.hpp>
+#include <troupe/actors/fibers/stray_messages.hpp>
 
 #include <fmt/format.h>
 
@@ -107,6 +108,7 @@ void coordinator_state::go_on_later() {
 
 coordinator_actor::behavior_type coordinator_state::make_behavior(std::shared_ptr<submission_queue> queue,
                                                                   coordinator_options options, event_bus_actor events) {
+  tolerate_stray_messages(self_);
   submitted_ = std::move(queue);
   options_ = options;
   last_session_ = options_.first_session;

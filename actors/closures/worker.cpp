@@ -1,6 +1,7 @@
 #include <troupe/actors/closures/internal/outcome_message.hpp>
 #include <troupe/actors/closures/worker.hpp>
 #include <troupe/actors/fibers/notifier.hpp>
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/variables/client.hpp>
 
 #include <caf/send.hpp>
@@ -23,6 +24,7 @@ status as_cancelled(const status& why) {
 }  // namespace
 
 worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, worker_options options) {
+  tolerate_stray_messages(self_);
   options_ = std::move(options);
   fibers_ = std::make_unique<fiber_host>(clock_, options_.fibers, this);
   inbox_.emplace(self_, options_.inbox, fibers_.get());

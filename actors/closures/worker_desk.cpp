@@ -1,6 +1,7 @@
 #include <troupe/actors/closures/internal/outcome_message.hpp>
 #include <troupe/actors/closures/worker_desk.hpp>
 #include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/values/wire.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -21,8 +22,9 @@ void send_what_has_ended(const caf::actor_addr& worker, worker_trays& trays) {
 
 }  // namespace
 
-worker_desk_with_alarm::behavior_type worker_desk(worker_desk_with_alarm::pointer, caf::actor_addr worker,
+worker_desk_with_alarm::behavior_type worker_desk(worker_desk_with_alarm::pointer self, caf::actor_addr worker,
                                                   std::shared_ptr<worker_trays> trays) {
+  tolerate_stray_messages(self);
   return {
       [trays](recall_atom, session_id session, wire<order_recall>& recall) -> caf::result<wire<recalled_orders>> {
         if (const auto problem = recall.open(); !problem.ok()) return make_error(problem);

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/membership/event_bus.hpp>
 
 #include <algorithm>
@@ -5,6 +6,7 @@
 namespace troupe {
 
 event_bus_actor::behavior_type event_bus(event_bus_actor::stateful_pointer<event_bus_state> self) {
+  tolerate_stray_messages(self);
   self->set_down_handler([self](caf::down_msg& down) {
     std::erase_if(self->state.listeners, [&](const auto& listener) { return listener.address() == down.source; });
   });

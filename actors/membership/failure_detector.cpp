@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/membership/failure_detector.hpp>
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@ void failure_detector_options::check() const {
 
 failure_detector_actor::behavior_type failure_detector_state::make_behavior(suspicion_listener owner,
                                                                             failure_detector_options options) {
+  tolerate_stray_messages(self_);
   owner_ = std::move(owner);
   options_ = options;
   last_tick_ = clock_.now();

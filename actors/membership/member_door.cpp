@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/membership/member_door.hpp>
 
 #include <fmt/format.h>
@@ -28,6 +29,7 @@ std::string to_string(member_end::kind how) {
 }
 
 member_actor::behavior_type member_door_state::make_behavior(member_door_options options) {
+  tolerate_stray_messages(self_);
   options_ = std::move(options);
   last_heard_ = last_tick_ = clock_.now();
   clock_.after(tick_interval, [this] { tick(); });

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/membership/membership.hpp>
 
 #include <fmt/format.h>
@@ -22,6 +23,7 @@ membership_state::~membership_state() {
 
 membership_actor::behavior_type membership_state::make_behavior(dialer_actor dialer, membership_options options,
                                                                 membership_audience audience) {
+  tolerate_stray_messages(self_);
   dialer_ = std::move(dialer);
   options_ = std::move(options);
   audience_ = std::move(audience);

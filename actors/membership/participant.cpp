@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/membership/participant.hpp>
 #include <troupe/actors/membership/waits_inquiry.hpp>
 
@@ -6,6 +7,7 @@
 namespace troupe {
 
 participant_actor::behavior_type participant_state::make_behavior(participant_options options) {
+  tolerate_stray_messages(self_);
   options_ = std::move(options);
   self_->monitor(options_.host);
   self_->set_down_handler([this](caf::down_msg& down) {

@@ -1,5 +1,6 @@
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/fibers/random_device.hpp>
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/membership/rendezvous.hpp>
 
 #include <fmt/format.h>
@@ -28,6 +29,7 @@ rendezvous_state::~rendezvous_state() {
 }
 
 rendezvous_actor::behavior_type rendezvous_state::make_behavior(rendezvous_options options) {
+  tolerate_stray_messages(self_);
   options_ = std::move(options);
   detector_ =
       self_->spawn<caf::linked>(failure_detector, suspicion_listener{rendezvous_actor{self_}}, options_.detection);

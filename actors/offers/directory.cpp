@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/offers/directory.hpp>
 
 #include <fmt/format.h>
@@ -31,6 +32,7 @@ directory_state::~directory_state() {
 
 directory_actor::behavior_type directory_state::make_behavior(std::shared_ptr<address_book> book, dialer_actor dialer,
                                                               failure_detector_options detection) {
+  tolerate_stray_messages(self_);
   book_ = std::move(book);
   dialer_ = std::move(dialer);
   detection_ = detection;

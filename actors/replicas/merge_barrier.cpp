@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/replicas/merge_barrier.hpp>
 
 #include <caf/send.hpp>
@@ -51,6 +52,7 @@ merge_barrier_state::~merge_barrier_state() {
 }
 
 merge_barrier_actor::behavior_type merge_barrier_state::make_behavior(merge_barrier_options options) {
+  tolerate_stray_messages(self_);
   options_ = std::move(options);
   lost_.resize(options_.replicas.size());
   fibers_ = std::make_unique<fiber_host>(clock_, options_.fibers, this);

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/replicas/replica.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -13,6 +14,7 @@ replica_environment* replica_environment::current() {
 }
 
 replica_actor::behavior_type replica_state::make_behavior(replica_options options) {
+  tolerate_stray_messages(self_);
   options_ = options;
   fibers_ = std::make_unique<fiber_host>(clock_, options_.fibers, this);
   self_->set_down_handler([this](const caf::down_msg&) { lose_barrier(); });

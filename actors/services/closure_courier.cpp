@@ -1,5 +1,6 @@
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/fibers/notifier.hpp>
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/services/closure_courier.hpp>
 #include <troupe/actors/services/closure_desk.hpp>
 
@@ -54,6 +55,7 @@ closure_courier_state::~closure_courier_state() {
 
 closure_courier_actor::behavior_type closure_courier_state::make_behavior(std::shared_ptr<submission_queue> queue,
                                                                           actor_reference<closure_desk_actor> desk) {
+  tolerate_stray_messages(self_);
   queue_ = std::move(queue);
   desk_ = std::move(desk);
   desk_.watch(

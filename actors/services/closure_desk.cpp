@@ -1,5 +1,6 @@
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/fibers/notifier.hpp>
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/services/closure_desk.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -44,6 +45,7 @@ closure_desk_state::~closure_desk_state() {
 
 closure_desk_actor::behavior_type closure_desk_state::make_behavior(std::shared_ptr<submission_queue> queue,
                                                                     coordinator_actor coordinator) {
+  tolerate_stray_messages(self_);
   queue_ = std::move(queue);
   coordinator_ = std::move(coordinator);
   self_->set_down_handler([this](const caf::down_msg& down) {

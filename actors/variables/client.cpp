@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/variables/client.hpp>
 
 #include <utility>
@@ -6,6 +7,7 @@ namespace troupe {
 
 client_actor::behavior_type client_state::make_behavior(dialer_actor dialer, variable_client_options options,
                                                         session_id session) {
+  tolerate_stray_messages(self_);
   variables_ = std::make_unique<variable_client>(self_, clock_, std::move(dialer), options);
   variables_->begin_session(session);
   self_->set_down_handler([this](caf::down_msg& down) {

@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/fault.hpp>
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/values/codec.hpp>
 #include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
@@ -42,6 +43,7 @@ void check_fits(const tensor& operand, const tensor& content) {
 shard_actor::behavior_type shard_state::make_behavior(shard_order order, std::uint64_t incarnation,
                                                       std::shared_ptr<const session_gate> gate,
                                                       parameter_server_options options) {
+  tolerate_stray_messages(self_);
   options_ = options;
   incarnation_ = incarnation;
   gate_ = std::move(gate);
@@ -263,6 +265,7 @@ caf::result<caf::ok_atom> parameter_server_state::change_shards(std::uint64_t in
 
 parameter_server_actor::behavior_type parameter_server_state::make_behavior(std::uint64_t incarnation,
                                                                             parameter_server_options options) {
+  tolerate_stray_messages(self_);
   incarnation_ = incarnation;
   options_ = options;
   inbox_.emplace(self_, options_.inbox);

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
 
@@ -5,6 +6,7 @@ namespace troupe {
 
 dialer_actor::behavior_type network_dialer(dialer_actor::stateful_pointer<network_dialer_state> self,
                                            std::shared_ptr<connector> connects) {
+  tolerate_stray_messages(self);
   auto& dials = self->state.dials.emplace(self, std::move(connects));
   return {
       [self, &dials](dial_atom, const std::string& host, std::uint16_t port) {

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/rpc/internal/rpc_connection.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -54,6 +55,7 @@ void method_listing::reset() {
 // --- the actor ------------------------------------------------------------------------------------------------------
 
 connection_actor::behavior_type connection_state::make_behavior(connection_options options) {
+  tolerate_stray_messages(self_);
   options_ = std::move(options);
   detector_ =
       self_->spawn<caf::linked>(failure_detector, caf::actor_cast<suspicion_listener>(connection_actor{self_}),

@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/random_device.hpp>
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/rpc/internal/rpc_door.hpp>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 namespace troupe::rpc {
 
 door_actor::behavior_type door_state::make_behavior(door_options options) {
+  tolerate_stray_messages(self_);
   options_ = std::move(options);
   // So that the sessions of a server that was started again are no sessions of the one before.
   last_session_ = random_number() >> 1;

@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/notifier.hpp>
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/rpc/internal/rpc_executor.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -38,6 +39,7 @@ status check_size(const std::string& method, const char* what, const T& data, co
 }  // namespace
 
 executor_actor::behavior_type executor_state::make_behavior(executor_options options) {
+  tolerate_stray_messages(self_);
   options_ = std::move(options);
   arriving_.emplace(self_, options_.inbox);
   fibers_ = std::make_unique<fiber_host>(clock_, options_.fibers);
