@@ -35,13 +35,12 @@ std::vector<caf::resumable*> agenda::take_jobs(const simulated_process& of) {
   return result;
 }
 
-std::size_t agenda::oldest(std::size_t but) const {
+std::vector<std::size_t> agenda::in_order() const {
   std::vector<std::size_t> places(ready_.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
-  const auto chosen = places.begin() + static_cast<std::ptrdiff_t>(but);
-  std::nth_element(places.begin(), chosen, places.end(),
-                   [this](std::size_t a, std::size_t b) { return ready_[a].order < ready_[b].order; });
-  return *chosen;
+  std::sort(places.begin(), places.end(),
+            [this](std::size_t a, std::size_t b) { return ready_[a].order < ready_[b].order; });
+  return places;
 }
 
 agenda::possibility agenda::take(std::size_t which) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -71,11 +72,18 @@ class agenda {
 
   std::size_t choices() const { return ready_.size(); }
   const possibility& look(std::size_t which) const { return ready_[which]; }
-  /// The one that has waited for longest but so many.
-  std::size_t oldest(std::size_t but) const;
+  /// All of them, those first that have waited for longest.
+  std::vector<std::size_t> in_order() const;
+  /// The greatest of all so far.
+  std::uint64_t last_order() const { return last_order_; }
   /// Takes one out of the ready set.
   possibility take(std::size_t which);
   static bool act(const alarm& which) { return which.act_(); }
+
+  /// The running step touches what hosts share: it makes a difference which of two such steps comes first.
+  void touch_shared() { touched_shared_ = true; }
+  /// Whether one did since the last call.
+  bool has_touched_shared() { return std::exchange(touched_shared_, false); }
 
   /// When the next alarm is due, after now; `never` if there is none.
   time_point next() const { return waiting_.empty() ? never : (*waiting_.begin())->when_; }
@@ -97,6 +105,7 @@ class agenda {
   std::set<alarm*, earlier> waiting_;
   std::uint64_t last_number_ = 0;
   std::uint64_t last_order_ = 0;
+  bool touched_shared_ = false;
 };
 
 }  // namespace troupe

@@ -152,6 +152,7 @@ duration simulated_network::latency(host_number from, host_number to) {
   const auto usual = drawn(latency_.least, latency_.most);
   const auto slow = slow_.find({from, to});
   if (slow == slow_.end()) return usual;
+  if (slow->second.jitter != duration::zero()) plan_.touch_shared();
   return usual + drawn(slow->second.latency, slow->second.latency + slow->second.jitter);
 }
 
@@ -191,6 +192,7 @@ void simulated_network::look(open_connect& connect) const {
 }
 
 bool simulated_network::end_connect(std::uint64_t number) {
+  plan_.touch_shared();
   const auto ended = connects_.extract(number);
   const auto& connect = ended.mapped();
   const auto* const where = &connect.where;
@@ -214,6 +216,7 @@ caf::io::doorman_ptr simulated_network::listen(simulated_process& at, std::uint1
   constexpr std::uint16_t first_free = 49152;
   // What a process does while it ends reaches nobody.
   if (!runs(at)) return nullptr;
+  plan_.touch_shared();
   if (port == 0)
     for (port = first_free; doormen_.contains({at.host(), port});) ++port;
   auto& entry = doormen_[{at.host(), port}];
@@ -224,12 +227,15 @@ caf::io::doorman_ptr simulated_network::listen(simulated_process& at, std::uint1
 }
 
 void simulated_network::stop_listening(const simulated_process& at, std::uint16_t port) {
-  if (runs(at)) doormen_.erase({at.host(), port});
+  if (!runs(at)) return;
+  plan_.touch_shared();
+  doormen_.erase({at.host(), port});
 }
 
 caf::io::scribe_ptr simulated_network::dial(simulated_process& from, const std::string& host, std::uint16_t port) {
   const auto to = find_host(host);
   if (!to || !runs(from)) return nullptr;
+  plan_.touch_shared();
   auto made = make_connection(from, *to, port);
   auto& [dialler, listener] = made->ends;
   if (strangers_.contains(*to)) {

@@ -42,7 +42,10 @@ struct simulated_process::config : caf::actor_system_config, simulated_surroundi
     set("middleman.workers", std::size_t{0});
   }
 
-  std::uint64_t random() const override { return process.in_.application(); }
+  std::uint64_t random() const override {
+    process.in_.plan.touch_shared();
+    return process.in_.application();
+  }
   file_system& files() const override { return *disk; }
   std::shared_ptr<connector> make_connector() const override { return std::make_shared<simulated_connector>(process); }
 

@@ -32,6 +32,12 @@ pair_of_hosts find_pair(const simulated_world::implementation& all, const std::s
 simulated_world::simulated_world(world_options options) {
   if (options.latency_min < duration::zero() || options.latency_max < options.latency_min)
     throw invalid_argument_error{"a simulation's latency_min must be at least 0 and at most latency_max"};
+  if (options.hosts_commute && (options.latency_min != options.latency_max || options.latency_min == duration::zero()))
+    throw invalid_argument_error{
+        "a simulation's hosts_commute needs a latency_min of more than 0, which latency_max is, too: else it makes a "
+        "difference who sends first"};
+  if (options.hosts_commute && options.choice != step_choice::in_order)
+    throw invalid_argument_error{"a simulation's hosts_commute needs the choice in_order: other choices are draws"};
   auto plan = options.plan;
   if (options.faults)
     for (auto& each : draw_faults(*options.faults, options.seed).faults) plan.faults.push_back(std::move(each));
@@ -284,7 +290,10 @@ void simulated_world::require(bool holds, const std::string& otherwise) {
   throw violation{otherwise};
 }
 
-std::uint64_t simulated_world::random(std::uint64_t below) { return implementation_->random.application.below(below); }
+std::uint64_t simulated_world::random(std::uint64_t below) {
+  implementation_->plan.touch_shared();
+  return implementation_->random.application.below(below);
+}
 void simulated_world::keep_object(std::shared_ptr<void> object) { implementation_->kept.push_back(std::move(object)); }
 void simulated_world::note(const std::string& line) { implementation_->note(line); }
 const std::vector<std::string>& simulated_world::trace() const { return implementation_->trace; }

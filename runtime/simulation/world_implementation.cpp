@@ -83,6 +83,7 @@ simulated_process& simulated_world::implementation::running_process(const std::s
 }
 
 void simulated_world::implementation::start(host& which) {
+  plan.touch_shared();
   if (const auto dies = doomed.find(which.number); dies != doomed.end()) {
     dies->second.starts_again = true;
     return;
@@ -107,6 +108,7 @@ void simulated_world::implementation::start(host& which) {
 }
 
 void simulated_world::implementation::stop(host& which, simulated_network::death how) {
+  plan.touch_shared();
   auto& dead = *which.process;
   if (turns.ran == &dead) turns.ran = nullptr;
   if (how == simulated_network::death::of_host) lose_power(which);
@@ -173,10 +175,10 @@ void simulated_world::implementation::note(const std::string& line) {
 // --- steps ----------------------------------------------------------------------------------------------------------
 
 std::size_t simulated_world::implementation::draw() {
+  if (options.choice == step_choice::in_order) return next_in_order();
   const auto count = plan.choices();
   if (count == 1) return 0;
   ++choices;
-  if (options.choice == step_choice::in_order) return next_in_order();
   if (choices > options.drawn_choices) return 0;
   const auto drawn = options.choice == step_choice::evenly ? random.order.below(count) : ranks.highest(plan, choices);
   if (choices == options.drawn_choices) remember(drawn);
@@ -184,13 +186,25 @@ std::size_t simulated_world::implementation::draw() {
 }
 
 std::size_t simulated_world::implementation::next_in_order() {
-  alternatives.push_back(plan.choices());
-  const auto deviation = options.deviations.find(choices);
-  if (deviation == options.deviations.end()) return plan.oldest(0);
-  const auto chosen = plan.oldest(std::min(deviation->second, plan.choices() - 1));
-  const auto first = describe(plan.look(plan.oldest(0)));
-  last_drawn = fmt::format("at {} {}, not {}", to_text(elapsed()), describe(plan.look(chosen)), first);
+  const auto steps_worth_trying = worth_trying();
+  if (plan.choices() == 1) return 0;
+  alternatives.push_back(steps_worth_trying.size());
+  const auto first = steps_worth_trying.front();
+  const auto deviation = options.deviations.find(++choices);
+  if (deviation == options.deviations.end()) return first;
+  const auto chosen = steps_worth_trying[std::min(deviation->second, steps_worth_trying.size() - 1)];
+  last_drawn =
+      fmt::format("at {} {}, not {}", to_text(elapsed()), describe(plan.look(chosen)), describe(plan.look(first)));
   return chosen;
+}
+
+std::vector<std::size_t> simulated_world::implementation::worth_trying() {
+  auto result = plan.in_order();
+  if (!options.hosts_commute) return result;
+  const auto oldest = result.front();
+  std::erase_if(result, [this](std::size_t which) { return commuting_.is_late(plan.look(which)); });
+  is_double_ = is_double_ || result.empty();
+  return is_double_ ? std::vector{oldest} : result;
 }
 
 void simulated_world::implementation::remember(std::size_t drawn) {
@@ -232,7 +246,11 @@ bool simulated_world::implementation::step_now() {
   bulk_transport::install(bulk);
   const listening here{faults.get()};
   while (plan.choices() != 0) {
-    const auto happened = take(plan.take(draw()));
+    const auto chosen = plan.take(draw());
+    const auto of = chosen.process != nullptr ? std::optional{chosen.process->host()} : std::nullopt;
+    const auto could_happen = plan.last_order();
+    const auto happened = take(chosen);
+    commuting_.taken(of, could_happen, plan.has_touched_shared());
     for (const auto& [which, dies] : std::exchange(doomed, {})) {
       stop(*hosts[which], dies.how);
       if (dies.starts_again) start(*hosts[which]);
@@ -272,6 +290,7 @@ bool simulated_world::implementation::run_until(const std::function<bool()>& con
 }
 
 void simulated_world::implementation::look_at_all() {
+  plan.touch_shared();
   network.look_at_all();
   bulk->look_at_all();
 }

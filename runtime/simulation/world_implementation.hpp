@@ -6,6 +6,7 @@
 
 #include <troupe/runtime/simulated_world.hpp>
 #include <troupe/runtime/simulation/agenda.hpp>
+#include <troupe/runtime/simulation/commuting_steps.hpp>
 #include <troupe/runtime/simulation/random_streams.hpp>
 #include <troupe/runtime/simulation/simulated_bulk.hpp>
 #include <troupe/runtime/simulation/simulated_disk.hpp>
@@ -128,9 +129,14 @@ struct simulated_world::implementation {
  private:
   std::size_t draw();
   std::size_t next_in_order();
+  std::vector<std::size_t> worth_trying();
   void remember(std::size_t drawn);
   bool take(const agenda::possibility& chosen);
   void check() const;
+
+  commuting_steps commuting_;
+  /// The run does what another one does: none of its further choices is worth trying.
+  bool is_double_ = false;
 };
 
 }  // namespace troupe
