@@ -6,9 +6,11 @@
 //   plan.when_sent({.from = "worker-1", .to = "chief-0", .type = "outcome"}, 3).cut("worker-1", "chief-0");
 //   plan.when("elected", 2).freeze("leader");
 //   plan.drop({.from = "server", .to = "client"}, 2);          // the second reply is lost
+//   plan.corrupt({.from = "server", .to = "client"}, 3);       // the third arrives with other bytes
 //   plan.at(0ms).slow_link("client", "server", {.latency = 20ms, .bytes_per_second = 1'000'000});
 //   plan.at(400ms).fill_disk("server");
 //   plan.fail_at("journal: before the sync", 1);               // TROUPE_FAULT_POINT (fault_point.hpp)
+//   plan.exhaust_memory("worker-1", 5);                        // there is none for its fifth tensor
 //
 // The same as JSON (`to_json`, `from_json`), one object for each fault:
 //
@@ -19,15 +21,18 @@
 //      "when_sent": {"from": "worker-1", "to": "chief-0", "type": "outcome"}, "count": 3},
 //     {"do": "freeze", "host": "leader", "when": "elected", "count": 2},
 //     {"do": "drop", "from": "server", "to": "client", "nth": 2},
-//     {"do": "fail_at", "point": "journal: before the sync", "nth": 1}]}
+//     {"do": "corrupt", "from": "server", "to": "client", "nth": 3},
+//     {"do": "fail_at", "point": "journal: before the sync", "nth": 1},
+//     {"do": "exhaust_memory", "host": "worker-1", "nth": 5}]}
 //
 // "do" is one of kill, restart, switch_off, occupy, freeze, thaw, set_clock ("host", "ahead_ms"), slow_host
 // ("host", "message_ms"); fill_disk, mend_disk, wipe_disk ("host"), slow_disk ("host", "latency_ms",
 // "bytes_per_second"); cut, cut_one_way, heal, break_link, silence_link ("host", "other"), slow_link, slow_link_one_way
-// ("host", "other", "latency_ms", "jitter_ms", "bytes_per_second"); heal_everything; drop, duplicate, delay ("from",
-// "to", "type", "nth", "delay_ms"); fail_at, kill_at, hang_at ("point", "nth"). Without "when" and "when_sent", "at_ms"
-// counts from the start of the run, else from when it happened for the "count"-th time. What it means is said at
-// simulated_world, for which plans are; `troupe chaos` does most of it to real processes.
+// ("host", "other", "latency_ms", "jitter_ms", "bytes_per_second"); heal_everything; drop, duplicate, delay,
+// corrupt ("from", "to", "type", "nth", "delay_ms"); fail_at, kill_at, hang_at ("point", "nth"); exhaust_memory
+// ("host", "nth", "bytes_min"). Without "when" and "when_sent", "at_ms" counts from the start of the run, else from
+// when it happened for the "count"-th time. What it means is said at simulated_world, for which plans are; `troupe
+// chaos` does most of it to real processes.
 #pragma once
 
 #include <troupe/actors/fibers/time.hpp>
@@ -93,9 +98,11 @@ enum class fault_kind {
   drop,
   duplicate,
   delay,
+  corrupt,
   fail_at,
   kill_at,
   hang_at,
+  exhaust_memory,
 };
 
 /// "cut_one_way", as in JSON.
@@ -105,18 +112,20 @@ struct planned_fault {
   fault_kind what = fault_kind::kill;
   std::string host;
   std::string other;
-  /// Of drop, duplicate and delay.
+  /// Of drop, duplicate, delay and corrupt.
   message_pattern message;
   /// Of fail_at, kill_at and hang_at.
   std::string point;
-  /// Which of these messages, or which time the point is reached.
+  /// Which of these messages, which time the point is reached, or which of these tensors.
   std::uint64_t nth = 1;
+  /// Of exhaust_memory: smaller tensors don't count.
+  std::uint64_t bytes_min = 0;
   /// For how long a message is late, how much the clock is ahead, or how long each message of a slow host takes.
   duration time{};
   /// Of slow_link and slow_link_one_way, and without jitter of slow_disk.
   link_slowness slowness;
 
-  // When; those of messages and of points have no other time than theirs.
+  // When; those of messages, of points and of memory have no other time than theirs.
 
   /// Since the start of the run, or since the condition held.
   duration at{};
@@ -185,6 +194,9 @@ class fault_plan {
   void duplicate(message_pattern message, std::uint64_t nth = 1);
   /// It arrives so much later, after others that were sent after it.
   void delay(message_pattern message, std::uint64_t nth, duration time);
+  /// Some bytes of its content are others when it arrives; which, each seed draws. A message that can't be read is
+  /// lost, and one that can says something else.
+  void corrupt(message_pattern message, std::uint64_t nth = 1);
   /// The fault point throws unavailable_error when it is reached for the n-th time.
   void fail_at(std::string name, std::uint64_t nth = 1);
   /// The process that reaches it dies there.
@@ -192,6 +204,9 @@ class fault_plan {
   /// The fiber that reaches it goes no further, until it is cancelled: a closure or a method that never returns, a
   /// replica that keeps the others waiting.
   void hang_at(std::string name, std::uint64_t nth = 1);
+  /// The host has no memory for the n-th tensor that it makes or receives, of those of at least so many bytes:
+  /// resource_exhausted_error, as from a real shortage.
+  void exhaust_memory(std::string host, std::uint64_t nth = 1, std::uint64_t bytes_min = 0);
 
   std::vector<planned_fault> faults;
 
@@ -240,8 +255,8 @@ struct fault_rates {
   disk_slowness slowness_of_disks{.latency = std::chrono::milliseconds{5}, .bytes_per_second = 10'000'000};
 };
 
-/// The standard plan: faults of each kind, so many and so short that a program of that time goes through several, and
-/// then has time to come to itself.
+/// The standard plan: faults of each kind that a program can outlive, so many and so short that a program of that time
+/// goes through several, and then has time to come to itself.
 fault_rates standard_faults(std::vector<std::string> hosts, duration until = std::chrono::milliseconds{400});
 
 /// The faults that a seed gives, each with its end. @throws invalid_argument_error for rates that can't be.

@@ -1,5 +1,6 @@
 #include <troupe/device/base/device_name.hpp>
 #include <troupe/device/base/error.hpp>
+#include <troupe/device/tensor/allocation_listener.hpp>
 #include <troupe/device/tensor/buffer.hpp>
 #include <troupe/device/tensor/internal/block_cache.hpp>
 
@@ -30,6 +31,8 @@ buffer buffer::allocate(std::size_t bytes) {
     throw resource_exhausted_error{fmt::format(
         "cannot allocate {} bytes: one buffer holds at most {} bytes; split the tensor", bytes, size_bytes_max)};
   }
+  if (auto* const listens = detail::allocations.load(std::memory_order_acquire)) [[unlikely]]
+    listens->allocating(bytes);
   try {
     if (bytes >= block_cache::block_bytes_min) {
       // Header first: if there is no memory for it, no block is lost.

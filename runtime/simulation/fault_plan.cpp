@@ -1,5 +1,6 @@
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/fault_plan.hpp>
+#include <troupe/runtime/simulation/fault_kinds.hpp>
 #include <troupe/runtime/simulation/random_streams.hpp>
 
 #include <fmt/format.h>
@@ -36,9 +37,11 @@ constexpr std::array names{"kill",
                            "drop",
                            "duplicate",
                            "delay",
+                           "corrupt",
                            "fail_at",
                            "kill_at",
-                           "hang_at"};
+                           "hang_at",
+                           "exhaust_memory"};
 
 std::string to_text(const message_pattern& message) {
   return fmt::format("{}message{}{}", message.type.empty() ? std::string{} : message.type + " ",
@@ -55,6 +58,7 @@ std::string what_text(const planned_fault& fault) {
   switch (fault.what) {
     case fault_kind::drop:
     case fault_kind::duplicate:
+    case fault_kind::corrupt:
       return fmt::format("{} {} {}", name, to_text(fault.message), fault.nth);
     case fault_kind::delay:
       return fmt::format("{} {} {} by {} ms", name, to_text(fault.message), fault.nth, in_milliseconds(fault.time));
@@ -62,6 +66,9 @@ std::string what_text(const planned_fault& fault) {
     case fault_kind::kill_at:
     case fault_kind::hang_at:
       return fmt::format("{} \"{}\" {}", name, fault.point, fault.nth);
+    case fault_kind::exhaust_memory:
+      return fmt::format("{} of {} at tensor {}{}", name, fault.host, fault.nth,
+                         fault.bytes_min == 0 ? std::string{} : fmt::format(" of {} bytes and more", fault.bytes_min));
     case fault_kind::slow_link:
     case fault_kind::slow_link_one_way:
       return fmt::format("{} {} {} by {} ms, up to {} ms more{}", name, fault.host, fault.other,
@@ -90,7 +97,7 @@ std::string to_string(const planned_fault& fault) {
   if (fault.when_sent != message_pattern{})
     result += fmt::format(" when {} {} was sent", to_text(fault.when_sent), fault.count);
   const auto has_condition = !fault.when.empty() || fault.when_sent != message_pattern{};
-  if (fault.what < fault_kind::drop)
+  if (has_time(fault.what))
     result += fmt::format(" {} {:.3f} ms", has_condition ? "and after" : "at",
                           std::chrono::duration<double, std::milli>{fault.at}.count());
   return result;
@@ -185,6 +192,11 @@ void fault_plan::delay(message_pattern message, std::uint64_t nth, duration time
   faults.back().time = time;
 }
 
+void fault_plan::corrupt(message_pattern message, std::uint64_t nth) {
+  drop(std::move(message), nth);
+  faults.back().what = fault_kind::corrupt;
+}
+
 void fault_plan::fail_at(std::string point, std::uint64_t nth) {
   planned_fault made;
   made.what = fault_kind::fail_at;
@@ -201,6 +213,15 @@ void fault_plan::kill_at(std::string point, std::uint64_t nth) {
 void fault_plan::hang_at(std::string point, std::uint64_t nth) {
   fail_at(std::move(point), nth);
   faults.back().what = fault_kind::hang_at;
+}
+
+void fault_plan::exhaust_memory(std::string host, std::uint64_t nth, std::uint64_t bytes_min) {
+  planned_fault made;
+  made.what = fault_kind::exhaust_memory;
+  made.host = std::move(host);
+  made.nth = nth;
+  made.bytes_min = bytes_min;
+  faults.push_back(std::move(made));
 }
 
 // --- drawn plans ----------------------------------------------------------------------------------------------------
@@ -398,7 +419,9 @@ fault_rates standard_faults(std::vector<std::string> hosts, duration until) {
           .least = std::max<duration>(until / 100, duration{1}),
           .most = std::max<duration>(until, duration{1}),
           .clock_jumps = 0.5,
-          .slow_links = 0.5};
+          .slow_links = 0.5,
+          .full_disks = 0.25,
+          .slow_disks = 0.25};
 }
 
 fault_plan draw_faults(const fault_rates& rates, std::uint64_t seed) {

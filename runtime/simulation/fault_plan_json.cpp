@@ -1,6 +1,7 @@
 // Fault plans as JSON; the format is described in fault_plan.hpp.
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/fault_plan.hpp>
+#include <troupe/runtime/simulation/fault_kinds.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -30,20 +31,17 @@ json to_json_object(const message_pattern& message) {
   return result;
 }
 
-bool is_of_messages(fault_kind what) {
-  return what == fault_kind::drop || what == fault_kind::duplicate || what == fault_kind::delay;
-}
-bool is_of_points(fault_kind what) { return what >= fault_kind::fail_at; }
-bool is_of_links(fault_kind what) { return what >= fault_kind::cut && what <= fault_kind::slow_link_one_way; }
 bool is_slow_link(fault_kind what) { return what == fault_kind::slow_link || what == fault_kind::slow_link_one_way; }
 
 json to_json_object(const planned_fault& fault) {
   auto result = is_of_messages(fault.what) ? to_json_object(fault.message) : json::object();
   result["do"] = to_string(fault.what);
-  if (is_of_messages(fault.what) || is_of_points(fault.what)) {
+  if (!has_time(fault.what)) {
     result["nth"] = fault.nth;
     if (fault.what == fault_kind::delay) result["delay_ms"] = to_milliseconds(fault.time);
     if (is_of_points(fault.what)) result["point"] = fault.point;
+    if (fault.what == fault_kind::exhaust_memory) result["host"] = fault.host;
+    if (fault.bytes_min != 0) result["bytes_min"] = fault.bytes_min;
     return result;
   }
   if (!fault.host.empty()) result["host"] = fault.host;
@@ -115,7 +113,7 @@ class object_reader {
 fault_kind kind_of(object_reader& reader) {
   const auto name = reader.text("do", true);
   std::string all;
-  for (auto i = 0; i <= static_cast<int>(fault_kind::hang_at); ++i) {
+  for (auto i = 0; i <= static_cast<int>(fault_kind::exhaust_memory); ++i) {
     const auto kind = static_cast<fault_kind>(i);
     if (to_string(kind) == name) return kind;
     all += (i == 0 ? "" : ", ") + to_string(kind);
@@ -147,6 +145,10 @@ planned_fault read_fault(const json& from, const std::string& where) {
   } else if (is_of_points(result.what)) {
     result.point = reader.text("point", true);
     result.nth = reader.count("nth");
+  } else if (result.what == fault_kind::exhaust_memory) {
+    result.host = reader.text("host", true);
+    result.nth = reader.count("nth");
+    result.bytes_min = reader.count("bytes_min", 0);
   } else {
     if (result.what != fault_kind::heal_everything) result.host = reader.text("host", true);
     if (is_of_links(result.what)) result.other = reader.text("other", true);

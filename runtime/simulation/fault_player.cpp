@@ -1,6 +1,7 @@
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/runtime/simulation/basp_frames.hpp>
+#include <troupe/runtime/simulation/fault_kinds.hpp>
 #include <troupe/runtime/simulation/fault_player.hpp>
 
 #include <fmt/format.h>
@@ -8,13 +9,6 @@
 namespace troupe {
 
 namespace {
-
-bool is_of_messages(const planned_fault& fault) {
-  return fault.what == fault_kind::drop || fault.what == fault_kind::duplicate || fault.what == fault_kind::delay;
-}
-bool is_of_points(const planned_fault& fault) {
-  return fault.what == fault_kind::fail_at || fault.what == fault_kind::kill_at || fault.what == fault_kind::hang_at;
-}
 
 /// The running fiber goes no further. @throws cancelled_error
 void hang() {
@@ -30,8 +24,8 @@ fault_player::fault_player(simulated_world& world, simulated_world::implementati
   for (const auto& fault : plan.faults) {
     auto& made = sites_.emplace_back();
     made.what = fault;
-    watches = watches || is_of_messages(fault) || fault.when_sent != message_pattern{};
-    if (is_of_messages(fault) || is_of_points(fault)) continue;
+    watches = watches || is_of_messages(fault.what) || fault.when_sent != message_pattern{};
+    if (!has_time(fault.what)) continue;
     made.alarm.emplace(all.plan, nullptr, "fault", [this, &made] { return fire(made); });
     if (fault.when.empty() && fault.when_sent == message_pattern{}) arm(made, fault.at);
   }
@@ -66,11 +60,12 @@ simulated_network::fate fault_player::sent(host_number from, host_number to, std
   for (auto& each : sites_) {
     const auto& what = each.what;
     if (what.when_sent != message_pattern{} && fits(what.when_sent, from, to, message)) see(each);
-    if (!is_of_messages(what) || !fits(what.message, from, to, message) || ++each.seen != what.nth) continue;
+    if (!is_of_messages(what.what) || !fits(what.message, from, to, message) || ++each.seen != what.nth) continue;
     ++each.fired;
-    world_.note(to_string(what));
+    world_.note(fmt::format("{}: {}", to_string(what), content_of(message)));
     result.lost = result.lost || what.what == fault_kind::drop;
     result.twice = result.twice || what.what == fault_kind::duplicate;
+    result.corrupted = result.corrupted || what.what == fault_kind::corrupt;
     if (what.what == fault_kind::delay) result.late += what.time;
   }
   return result;
@@ -83,7 +78,7 @@ void fault_player::reached(const char* point) {
   ++points_[point];
   happened(point);
   for (auto& each : sites_) {
-    if (!is_of_points(each.what) || each.what.point != point || ++each.seen != each.what.nth) continue;
+    if (!is_of_points(each.what.what) || each.what.point != point || ++each.seen != each.what.nth) continue;
     ++each.fired;
     world_.note(fmt::format("{} in {}", to_string(each.what), process->name()));
     if (each.what.what == fault_kind::fail_at)
@@ -97,6 +92,20 @@ void fault_player::reached(const char* point) {
     }
     all_.stop(*all_.hosts[process->host()]);
     throw cancelled_error{fmt::format("{} dies at the fault point \"{}\" by plan", process->name(), point)};
+  }
+}
+
+void fault_player::allocating(std::size_t bytes) {
+  const auto* const process = all_.turns.running;
+  if (process == nullptr || !process->runs_programs()) return;
+  for (auto& each : sites_) {
+    const auto& what = each.what;
+    if (what.what != fault_kind::exhaust_memory || what.host != process->name() || bytes < what.bytes_min) continue;
+    if (++each.seen != what.nth) continue;
+    ++each.fired;
+    world_.note(to_string(what));
+    throw resource_exhausted_error{
+        fmt::format("cannot allocate {} bytes: out of memory on {} by plan", bytes, process->name())};
   }
 }
 
@@ -158,10 +167,12 @@ void fault_player::apply(const planned_fault& what) {
     case fault_kind::drop:
     case fault_kind::duplicate:
     case fault_kind::delay:
+    case fault_kind::corrupt:
     case fault_kind::fail_at:
     case fault_kind::kill_at:
     case fault_kind::hang_at:
-      // They happen where they are: `sent`, `reached`.
+    case fault_kind::exhaust_memory:
+      // They happen where they are: `sent`, `reached`, `allocating`.
       return;
   }
 }

@@ -1,7 +1,8 @@
-// Lets the faults of a plan happen in a world: at their times, when their conditions hold, to their messages, and at
-// their points in the application's code.
+// Lets the faults of a plan happen in a world: at their times, when their conditions hold, to their messages and
+// tensors, and at their points in the application's code.
 #pragma once
 
+#include <troupe/device/tensor/allocation_listener.hpp>
 #include <troupe/runtime/fault_point.hpp>
 #include <troupe/runtime/simulation/world_implementation.hpp>
 
@@ -13,7 +14,7 @@
 
 namespace troupe {
 
-class fault_player final : public simulated_network::watcher, public fault_point_listener {
+class fault_player final : public simulated_network::watcher, public fault_point_listener, public allocation_listener {
  public:
   /// Both outlive it.
   fault_player(simulated_world& world, simulated_world::implementation& all, const fault_plan& plan);
@@ -23,6 +24,7 @@ class fault_player final : public simulated_network::watcher, public fault_point
   void happened(const std::string& what);
   simulated_network::fate sent(host_number from, host_number to, std::span<const char> message) override;
   void reached(const char* point) override;
+  void allocating(std::size_t bytes) override;
   std::vector<fault_coverage> coverage() const;
 
  private:

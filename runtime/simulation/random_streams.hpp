@@ -24,7 +24,13 @@ class random_stream {
 
 struct random_streams {
   explicit random_streams(std::uint64_t seed)
-      : order(seed, 1), network(seed, 2), identities(seed, 3), faults(seed, 4), application(seed, 5), disks(seed, 7) {}
+      : order(seed, 1),
+        network(seed, 2),
+        identities(seed, 3),
+        faults(seed, 4),
+        application(seed, 5),
+        disks(seed, 7),
+        corruption(seed, 8) {}
 
   /// What happens next of all that could.
   random_stream order;
@@ -38,6 +44,8 @@ struct random_streams {
   random_stream application;
   /// What a loss of power leaves of what was not synced.
   random_stream disks;
+  /// What a corrupted message says.
+  random_stream corruption;
 };
 
 }  // namespace troupe

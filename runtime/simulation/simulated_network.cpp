@@ -2,6 +2,8 @@
 #include <troupe/runtime/simulation/basp_frames.hpp>
 #include <troupe/runtime/simulation/simulated_network.hpp>
 
+#include <caf/io/basp/header.hpp>
+
 #include <algorithm>
 #include <iterator>
 
@@ -327,8 +329,21 @@ void simulated_network::send_frames(const simulated_end& sender, simulated_end& 
     auto place = waiting.end();
     while (place != waiting.begin() && std::prev(place)->arrival > arrival) --place;
     for (auto copies = fates[i].twice ? 2 : 1; copies != 0; --copies)
-      place = waiting.insert(place, {arrival, {frames[i].bytes.begin(), frames[i].bytes.end()}});
+      place = waiting.insert(place, {arrival, arriving(frames[i].bytes, fates[i])});
   }
+}
+
+std::vector<char> simulated_network::arriving(std::span<const char> frame, const fate& its) {
+  std::vector<char> result{frame.begin(), frame.end()};
+  const auto content = std::span{result}.subspan(caf::io::basp::header_size);
+  if (!its.corrupted || content.empty()) return result;
+  constexpr std::uint64_t places_max = 4;
+  for (auto places = 1 + corruption_.below(places_max); places != 0; --places) {
+    // Never the byte that it was.
+    const auto change = 1 + corruption_.below(255);
+    content[corruption_.below(content.size())] ^= static_cast<char>(change);
+  }
+  return result;
 }
 
 void simulated_network::close(simulated_connection& connection, std::size_t side) {

@@ -76,8 +76,8 @@ class simulated_network {
     duration most;
   };
 
-  simulated_network(agenda& plan, random_stream& random, latencies chosen)
-      : plan_(plan), random_(random), latency_(chosen) {}
+  simulated_network(agenda& plan, random_stream& random, random_stream& corruption, latencies chosen)
+      : plan_(plan), random_(random), corruption_(corruption), latency_(chosen) {}
   ~simulated_network();
 
   // --- hosts ---
@@ -126,6 +126,8 @@ class simulated_network {
   struct fate {
     bool lost = false;
     bool twice = false;
+    /// Of its content; its header stays what it is, so that the connection goes on.
+    bool corrupted = false;
     /// Others that are sent after it may overtake it.
     duration late{};
     bool operator==(const fate&) const = default;
@@ -185,6 +187,7 @@ class simulated_network {
 
   std::shared_ptr<simulated_connection> make_connection(simulated_process& from, host_number to, std::uint16_t port);
   void send_frames(const simulated_end& sender, simulated_end& receiver, const std::vector<char>& bytes);
+  std::vector<char> arriving(std::span<const char> frame, const fate& its);
   void greet_as_stranger(host_number from, simulated_end& dialler);
   bool passes(const simulated_connection& connection, std::size_t to) const;
   bool connects(host_number a, host_number b) const { return !is_cut(a, b) && !is_cut(b, a); }
@@ -203,6 +206,7 @@ class simulated_network {
 
   agenda& plan_;
   random_stream& random_;
+  random_stream& corruption_;
   latencies latency_;
   std::vector<std::string> names_;
   std::map<std::string, host_number> hosts_;

@@ -28,11 +28,17 @@ std::string describe(const agenda::possibility& step) {
                      actor != nullptr ? actor->id() : 0);
 }
 
-/// Fault points are this world's while it takes a step.
+/// Fault points and tensors' memory are this world's while it takes a step.
 class listening {
  public:
-  explicit listening(fault_point_listener* who) { detail::fault_points.store(who, std::memory_order_release); }
-  ~listening() { detail::fault_points.store(nullptr, std::memory_order_release); }
+  explicit listening(fault_player* who) {
+    detail::fault_points.store(who, std::memory_order_release);
+    detail::allocations.store(who, std::memory_order_release);
+  }
+  ~listening() {
+    detail::fault_points.store(nullptr, std::memory_order_release);
+    detail::allocations.store(nullptr, std::memory_order_release);
+  }
   listening(const listening&) = delete;
 };
 
@@ -43,7 +49,7 @@ simulated_world::implementation::implementation(const world_options& chosen)
       random(chosen.seed),
       watch(chosen.seed, chosen.step_limit),
       ranks(random.order, chosen.falls, chosen.choices_expected),
-      network(plan, random.network, {chosen.latency_min, chosen.latency_max}),
+      network(plan, random.network, random.corruption, {chosen.latency_min, chosen.latency_max}),
       bulk(std::make_shared<simulated_bulk>(plan, network, turns, chosen.bulk_bytes_per_second)) {
   turns.shares_memory = chosen.shares_memory;
   if (chosen.records_messages) network.record();

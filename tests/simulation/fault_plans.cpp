@@ -72,6 +72,9 @@ fault_plan everything() {
   plan.fail_at("before the sync", 4);
   plan.kill_at("after the sync");
   plan.hang_at("in the sync", 2);
+  plan.corrupt(reply, 4);
+  plan.exhaust_memory("a", 5);
+  plan.exhaust_memory("b", 1, 4096);
   plan.at(1ms).slow_link("a", "b", {.latency = 20ms, .jitter = 5ms, .bytes_per_second = 1000}).slow_link("c", "d", {});
   plan.at(2ms).fill_disk("a").slow_disk("b", {.latency = 3ms, .bytes_per_second = 1000}).slow_disk("c", {});
   plan.at(3ms).mend_disk("a").wipe_disk("b").slow_host("c", 5ms).slow_host("d", 0ms).slow_link_one_way(
@@ -85,15 +88,17 @@ fault_plan everything() {
 
 BOOST_AUTO_TEST_CASE(a_plan_is_written_and_read_back_whole) {
   const auto plan = everything();
-  BOOST_TEST(plan.faults.size() == 29u);
+  BOOST_TEST(plan.faults.size() == 32u);
   const auto back = fault_plan::from_json(plan.to_json());
   BOOST_TEST_REQUIRE(back.faults.size() == plan.faults.size());
   for (std::size_t i = 0; i < plan.faults.size(); ++i)
     BOOST_TEST((back.faults[i] == plan.faults[i]), to_string(plan.faults[i])
                                                        << " became " << to_string(back.faults[i]));
+  BOOST_TEST(to_string(plan.faults[20]) == "exhaust_memory of a at tensor 5");
+  BOOST_TEST(to_string(plan.faults[21]) == "exhaust_memory of b at tensor 1 of 4096 bytes and more");
   BOOST_TEST(to_string(plan.faults[0]) == "kill a at 1.500 ms");
-  BOOST_TEST(to_string(plan.faults[21]) == "fill_disk a at 2.000 ms");
-  BOOST_TEST(to_string(plan.faults[22]) == "slow_disk b by 3 ms, to 1000 bytes/s at 2.000 ms");
+  BOOST_TEST(to_string(plan.faults[24]) == "fill_disk a at 2.000 ms");
+  BOOST_TEST(to_string(plan.faults[25]) == "slow_disk b by 3 ms, to 1000 bytes/s at 2.000 ms");
 }
 
 BOOST_AUTO_TEST_CASE(the_example_of_the_documentation_is_a_plan) {
@@ -103,13 +108,17 @@ BOOST_AUTO_TEST_CASE(the_example_of_the_documentation_is_a_plan) {
       "when_sent": {"from": "worker-1", "to": "chief-0", "type": "outcome"}, "count": 3},
      {"do": "freeze", "host": "leader", "when": "elected", "count": 2},
      {"do": "drop", "from": "server", "to": "client", "nth": 2},
-     {"do": "fail_at", "point": "journal: before the sync", "nth": 1}]})");
+     {"do": "corrupt", "from": "server", "to": "client", "nth": 3},
+     {"do": "fail_at", "point": "journal: before the sync", "nth": 1},
+     {"do": "exhaust_memory", "host": "worker-1", "nth": 5}]})");
   fault_plan same;
   same.at(200ms).kill("server");
   same.when_sent({.from = "worker-1", .to = "chief-0", .type = "outcome"}, 3).cut("worker-1", "chief-0");
   same.when("elected", 2).freeze("leader");
   same.drop({.from = "server", .to = "client", .type = ""}, 2);
+  same.corrupt({.from = "server", .to = "client", .type = ""}, 3);
   same.fail_at("journal: before the sync", 1);
+  same.exhaust_memory("worker-1", 5);
   BOOST_TEST((plan == same));
 }
 
@@ -127,6 +136,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_plan_is_refused_with_the_place) {
   refused(R"({"faults": [{"do": "kill"}]})", "faults[0] needs a text as \"host\"");
   refused(R"({"faults": [{"do": "cut", "host": "a"}]})", "needs a text as \"other\"");
   refused(R"({"faults": [{"do": "slow_host", "host": "a"}]})", "as \"message_ms\"");
+  refused(R"({"faults": [{"do": "exhaust_memory", "nth": 1}]})", "needs a text as \"host\"");
+  refused(R"({"faults": [{"do": "exhaust_memory", "host": "a", "bytes_min": -1}]})", "as \"bytes_min\"");
   refused(R"({"faults": [{"do": "fill_disk"}]})", "needs a text as \"host\"");
   refused(R"({"faults": [{"do": "slow_disk", "host": "a", "jitter_ms": 1}]})", "unknown key \"jitter_ms\"");
   refused(R"({"faults": [{"do": "slow_disk", "host": "a", "latency_ms": -1}]})", "as \"latency_ms\"");

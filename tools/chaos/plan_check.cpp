@@ -34,10 +34,13 @@ std::string_view obstacle_of(fault_kind what) {
     case fault_kind::drop:
     case fault_kind::duplicate:
     case fault_kind::delay:
+    case fault_kind::corrupt:
       return "needs to know single messages; only a simulation does: use cut_one_way and heal for links that lose all";
     case fault_kind::fail_at:
     case fault_kind::kill_at:
       return "needs to stop the code at a point; only a simulation does: use kill at a time";
+    case fault_kind::exhaust_memory:
+      return "needs memory that ends at a certain tensor; only a simulation has it";
     case fault_kind::kill:
     case fault_kind::restart:
     case fault_kind::freeze:
