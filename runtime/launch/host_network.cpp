@@ -1,5 +1,6 @@
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/launch/host_network.hpp>
+#include <troupe/runtime/launch/slow_links.hpp>
 
 #include <fmt/format.h>
 
@@ -136,6 +137,8 @@ host_network::host_network(int hosts, hosts_file names) : switch_(start_switch()
   for (auto& each : hosts_) wait_until_ready(each);
 }
 
+host_network::~host_network() = default;
+
 std::optional<std::string> host_network::obstacle() {
   if (::geteuid() != 0) return "only root may make network namespaces";
   try {
@@ -145,6 +148,15 @@ std::optional<std::string> host_network::obstacle() {
     probe.drop(0, 1);
     probe.limit(0, "1gbit");
     probe.reset(0, 1);
+  } catch (const error& failed) {
+    return failed.message();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> host_network::obstacle_to_slow_links() {
+  try {
+    host_network{2}.slow(0, 1, {});
   } catch (const error& failed) {
     return failed.message();
   }
@@ -164,16 +176,19 @@ std::vector<std::string> host_network::launcher(int host) const {
   return {"nsenter", "--target", pid, "--net", "--uts", "--mount", "--", "env", folder};
 }
 
-// The caller's own kernel translates, before its link, and lets nothing pass that was meant for the inner address.
+// The caller's own kernel translates, before its link, and lets nothing pass that was meant for the inner address. What
+// a slow link has kept back was translated when it set out.
 void host_network::translate(int caller, int host) {
   constexpr const char* commands = R"(
 ip route replace {outer}/32 dev uplink
 nft 'add table ip translation
   add chain ip translation outwards {{ type nat hook output priority -100; }}
-  add rule ip translation outwards ip daddr {outer} dnat to {inner}'
+  add rule ip translation outwards ip daddr {outer} dnat to {inner}
+  add chain ip translation again {{ type filter hook output priority -300; }}
+  add rule ip translation again meta mark {mark} notrack'
 nft add rule ip faults leaving ct direction original ct original ip daddr {inner} drop)";
   on_host(caller, fmt::format(fmt::runtime(commands), fmt::arg("outer", outer_address(host)),
-                              fmt::arg("inner", address(host))));
+                              fmt::arg("inner", address(host)), fmt::arg("mark", slow_links::mark)));
 }
 
 // --- faults ---------------------------------------------------------------------------------------------------------
@@ -220,6 +235,30 @@ void host_network::limit(int host, std::string_view rate) {
 void host_network::unlimit(int host) {
   on_host(host, "tc qdisc delete dev uplink root");
   on_switch(fmt::format("tc qdisc delete dev port{} root", host));
+}
+
+void host_network::slow(int from, int to, const link_slowness& by) {
+  if (by.latency < duration::zero() || by.jitter < duration::zero())
+    throw invalid_argument_error{"the latency and the jitter of a slow link must be at least 0"};
+  if (from == to) throw invalid_argument_error{fmt::format("a link is between two hosts, but both are {}", name(to))};
+  if (!slow_links_) slow_links_ = std::make_unique<slow_links>();
+  // Answers come in where nothing goes out to their sender, which a strict kernel takes for a forgery.
+  constexpr const char* preparations = R"(
+for each in all uplink; do
+  file=/proc/sys/net/ipv4/conf/$each/rp_filter
+  [ $(cat $file) = 0 ] || echo 0 >$file
+done)";
+  if (!slow_links_->is_open(from)) {
+    on_host(from, preparations);
+    slow_links_->open(from, hosts_.at(static_cast<std::size_t>(from)).pid());
+  }
+  slow_links_->slow(from, address(to), by);
+  on_host(from, fmt::format("ip route replace {}/32 dev {} src {}", address(to), slow_links::device, address(from)));
+}
+
+void host_network::unslow(int from, int to) {
+  on_host(from, fmt::format("ip route delete {}/32 dev {}", address(to), slow_links::device));
+  slow_links_->unslow(from, address(to));
 }
 
 void host_network::on_host(int host, const std::string& commands) {

@@ -10,17 +10,22 @@
 // by a process that sleeps and that the kernel ends with this one (child_process), and with a namespace's last process
 // go its interfaces, rules, queues and mounts. A program runs on a host when it was started with `launcher(host)`.
 //
-// It needs root and the programs of iproute2, nftables, util-linux and mount. Every command has a limit.
+// It needs root and the programs of iproute2, nftables, util-linux and mount, and for links that are slow the kernel's
+// TUN devices (slow_links.hpp). Every command has a limit.
 #pragma once
 
+#include <troupe/runtime/fault_plan.hpp>
 #include <troupe/runtime/launch/child_process.hpp>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace troupe {
+
+class slow_links;
 
 /// What a host's /etc/hosts says.
 enum class hosts_file {
@@ -32,6 +37,8 @@ class host_network {
  public:
   /// Why such hosts can't be made here; nothing when they can.
   static std::optional<std::string> obstacle();
+  /// Why they can be made, but no link of theirs can be slow; nothing when it can.
+  static std::optional<std::string> obstacle_to_slow_links();
   /// What the block of addresses has room for.
   static constexpr int hosts_max = 250;
 
@@ -40,6 +47,7 @@ class host_network {
   explicit host_network(int hosts, hosts_file names = hosts_file::plain);
   host_network(const host_network&) = delete;
   host_network& operator=(const host_network&) = delete;
+  ~host_network();
 
   static std::string address(int host);
   static std::string name(int host);
@@ -73,6 +81,11 @@ class host_network {
   /// No more than this, in each direction: "50mbit".
   void limit(int host, std::string_view rate);
   void unlimit(int host);
+  /// What `from` sends to `to` arrives later, or in smaller parts, from now on until `unslow`; what goes the other way
+  /// does not. Saying it again replaces it.
+  /// @throws unavailable_error where links can't be slow, invalid_argument_error for what no link can be
+  void slow(int from, int to, const link_slowness& by);
+  void unslow(int from, int to);
 
  private:
   void on_host(int host, const std::string& commands);
@@ -80,6 +93,7 @@ class host_network {
 
   child_process switch_;
   std::vector<child_process> hosts_;
+  std::unique_ptr<slow_links> slow_links_;  ///< null: no link was slow yet
 };
 
 }  // namespace troupe
