@@ -1,4 +1,5 @@
 #include "chaos/chaos_flags.hpp"
+#include "chaos/plan_check.hpp"
 #include "chaos_command.hpp"
 
 #include <troupe/runtime/launch/host_network.hpp>
@@ -11,6 +12,8 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
+#include <string>
 
 namespace troupe::tools {
 
@@ -22,7 +25,8 @@ constexpr auto chaos_description =
 
 constexpr auto chaos_footer =
     "Hosts have the names that they have in a simulation: chief-0, worker-1, ps-0. What was killed or switched off\n"
-    "stays down until the plan restarts it; what it only kills is started again as under troupe run. The report, on\n"
+    "stays down until the plan restarts it; what it only kills is started again as under troupe run. Slow links delay\n"
+    "packets, in one direction or both, by the kernel's TUN devices (/dev/net/tun), no netem needed. The report, on\n"
     "standard error, says how many faults there were, how soon the chief noticed those that keep a member from it,\n"
     "how soon members were back, and whether the job succeeded, everything was noticed and is back, and no process\n"
     "is left.\n"
@@ -32,7 +36,8 @@ constexpr auto chaos_footer =
     "  1     the job has failed, or was stopped, by its limit or a signal\n"
     "  2     wrong usage, or a plan that this cluster can't have\n"
     "  3     the job has succeeded, but something else that must hold did not\n"
-    "  4     impossible here: no hosts of their own (no root, no nftables), or the cluster could not be started\n"
+    "  4     impossible here: no hosts of their own (no root, no nftables), no slow links (no TUN devices), or the\n"
+    "        cluster could not be started\n"
     "  126   PROGRAM is not executable\n"
     "  127   PROGRAM was not found";
 
@@ -77,18 +82,27 @@ chaos_options prepare(chaos_flags& flags) {
   }
 }
 
+/// Why this machine can't do what is asked for, before the job is started.
+std::optional<std::string> obstacle_to(const chaos_options& options) {
+  if (!options.on_hosts) return {};
+  if (const auto obstacle = host_network::obstacle())
+    return fmt::format(
+        "--hosts is impossible here: {}\nIt needs root, iproute2 and nftables; without it only processes fail, not "
+        "links.",
+        *obstacle);
+  if (!has_slow_links(options.plan)) return {};
+  if (const auto obstacle = host_network::obstacle_to_slow_links())
+    return fmt::format("{}\nWithout slow_link and slow_link_one_way the plan is possible.", *obstacle);
+  return {};
+}
+
 int run(chaos_flags& flags) {
   try {
     const auto options = prepare(flags);
-    if (options.on_hosts)
-      if (const auto obstacle = host_network::obstacle()) {
-        fmt::print(
-            stderr,
-            "troupe chaos: --hosts is impossible here: {}\nIt needs root, iproute2 and nftables; without it only "
-            "processes fail, not links.\n",
-            *obstacle);
-        return chaos_exit::impossible;
-      }
+    if (const auto obstacle = obstacle_to(options)) {
+      fmt::print(stderr, "troupe chaos: {}\n", *obstacle);
+      return chaos_exit::impossible;
+    }
     fmt::print(stderr, "troupe chaos: {} {}, limit {:g} s\n", options.plan.faults.size(),
                is_drawn(flags) ? fmt::format("faults and ends of faults, --seed {}", *flags.seed)
                                : "faults of " + flags.plan_file,

@@ -121,6 +121,11 @@ BOOST_AUTO_TEST_CASE(what_can_not_be_is_refused_before_anything_starts) {
   const words program{"/bin/true"};
   require_refused(words{"--kinds", "cut"} + program, "--kinds cut needs hosts of their own");
   require_refused(words{"--kinds=kill,laugh"} + program, "--kinds has laugh, which is none of kill, freeze");
+  require_refused(words{"--kinds", "slow_link"} + program, "--kinds slow_link needs hosts of their own");
+  require_refused(words{"--latency-ms", "5"} + program, "add slow_link or slow_link_one_way to --kinds");
+  require_refused(words{"--hosts", "--kinds", "cut", "--bytes-per-second", "9"} + program,
+                  "but none is: add slow_link");
+  require_refused(words{"--jitter-ms", "-1"} + program, "--jitter-ms");
   require_refused(words{"--fail", "chief"} + program, "--fail chief would end the job");
   require_refused(words{"--fail", "probe"} + program, "--fail probe names no job");
   require_refused(words{"--longest", "1", "--shortest", "2"} + program, "--longest");

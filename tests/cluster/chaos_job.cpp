@@ -94,9 +94,10 @@ std::string chaos_run_result::result_of(std::string_view what) const {
   return {};
 }
 
-chaos_run_result run_chaos(const words& arguments) {
-  child_process_options options{.program = TROUPE_COMMAND, .arguments = {"chaos"}};
-  options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+chaos_run_result run_chaos(const words& arguments, const words& launcher) {
+  const auto all = launcher + words{TROUPE_COMMAND, "chaos"} + arguments;
+  child_process_options options{.program = all.front()};
+  options.arguments.assign(all.begin() + 1, all.end());
   child_process command{options};
   chaos_run_result result;
   result.output = read_until_end(command);
@@ -106,12 +107,12 @@ chaos_run_result run_chaos(const words& arguments) {
   return result;
 }
 
-chaos_run_result run_chaos(const fault_plan& plan, words arguments) {
+chaos_run_result run_chaos(const fault_plan& plan, words arguments, const words& launcher) {
   const temporary_file plan_file{"plan"};
   const temporary_file report_file{"report"};
   std::ofstream{plan_file.path()} << plan.to_json();
   arguments.insert(arguments.begin(), {"--plan", plan_file.path(), "--report", report_file.path()});
-  auto result = run_chaos(arguments);
+  auto result = run_chaos(arguments, launcher);
   result.report = nlohmann::json::parse(report_file.content(), nullptr, false);
   if (result.report.is_discarded()) result.report = nullptr;
   return result;

@@ -27,11 +27,12 @@ struct chaos_run_result {
   std::string result_of(std::string_view what) const;
 };
 
-/// Runs `troupe chaos` with these arguments until it ends. It fails the test if that takes longer than 60 s.
-chaos_run_result run_chaos(const words& arguments);
+/// Runs `troupe chaos` with these arguments, by this launcher, until it ends. It fails the test if that takes longer
+/// than 60 s.
+chaos_run_result run_chaos(const words& arguments, const words& launcher = {});
 
 /// The same with this plan, and a report.
-chaos_run_result run_chaos(const fault_plan& plan, words arguments);
+chaos_run_result run_chaos(const fault_plan& plan, words arguments, const words& launcher = {});
 
 /// The plan that `troupe chaos` draws with these options.
 fault_plan plan_drawn_by(const words& options);

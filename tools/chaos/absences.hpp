@@ -19,10 +19,14 @@ struct hindrance {
   std::optional<time_point> end;
   /// However short it is, the chief hears of it.
   bool is_sure = false;
+  /// However long it is, the chief may bear it.
+  bool is_bearable = false;
 };
 
-/// All that kept this member from its chief, by their beginnings.
-std::vector<hindrance> hindrances_of(const task_id& member, const job_record& job);
+/// All that kept this member from its chief, by their beginnings. Slow links do if answers over them are so late that a
+/// silence of this length comes near.
+std::vector<hindrance> hindrances_of(const task_id& member, const job_record& job,
+                                     std::chrono::duration<double> silence);
 /// When the chief itself was frozen.
 std::vector<hindrance> stops_of_chief(const job_record& job);
 

@@ -22,12 +22,15 @@ namespace {
 // In the order of a report.
 const std::vector<std::string> kinds_of_processes{"kill", "freeze"};
 const std::vector<std::string> kinds_of_hosts{"cut", "cut_one_way", "break_link", "switch_off"};
+// Only if they are named: not every machine can have them.
+const std::vector<std::string> kinds_of_slow_links{"slow_link", "slow_link_one_way"};
 
 /// More faults than any run of a day has.
 constexpr double faults_max = 1'000'000;
 constexpr double seconds_max = 86'400;
 constexpr double rate_min = 0.001;
 constexpr double rate_max = 1'000;
+constexpr double slowness_ms_max = 60'000;
 
 duration duration_of(double seconds) {
   return std::chrono::duration_cast<duration>(std::chrono::duration<double>{seconds});
@@ -43,21 +46,42 @@ std::vector<std::string> split(const std::string& names) {
   return result;
 }
 
+bool has(const std::vector<std::string>& kinds, std::string_view kind) {
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
+
 double weight_of(const std::vector<std::string>& kinds, const char* kind, double weight) {
-  return std::find(kinds.begin(), kinds.end(), kind) == kinds.end() ? 0 : weight;
+  return has(kinds, kind) ? weight : 0;
 }
 
 std::vector<std::string> kinds_of(const chaos_flags& flags) {
-  auto possible = kinds_of_processes;
-  if (flags.on_hosts) possible.insert(possible.end(), kinds_of_hosts.begin(), kinds_of_hosts.end());
+  auto usual = kinds_of_processes;
+  if (flags.on_hosts) usual.insert(usual.end(), kinds_of_hosts.begin(), kinds_of_hosts.end());
+  auto possible = usual;
+  if (flags.on_hosts) possible.insert(possible.end(), kinds_of_slow_links.begin(), kinds_of_slow_links.end());
   const auto chosen = split(flags.kinds);
   for (const auto& kind : chosen) {
-    if (std::find(possible.begin(), possible.end(), kind) != possible.end()) continue;
-    if (std::find(kinds_of_hosts.begin(), kinds_of_hosts.end(), kind) != kinds_of_hosts.end())
+    if (has(possible, kind)) continue;
+    if (has(kinds_of_hosts, kind) || has(kinds_of_slow_links, kind))
       refuse(fmt::format("--kinds {} needs hosts of their own for the tasks: add --hosts (as root)", kind));
     refuse(fmt::format("--kinds has {}, which is none of {}", kind, fmt::join(possible, ", ")));
   }
-  return chosen.empty() ? possible : chosen;
+  return chosen.empty() ? usual : chosen;
+}
+
+/// How slow those of the drawn links are that are.
+link_slowness slowness_of(const chaos_flags& flags, const std::vector<std::string>& kinds) {
+  const auto is_given = flags.latency_ms || flags.jitter_ms || flags.bytes_per_second;
+  if (is_given && !has(kinds, "slow_link") && !has(kinds, "slow_link_one_way"))
+    refuse(
+        "--latency-ms, --jitter-ms and --bytes-per-second say how slow links are, but none is: add slow_link or "
+        "slow_link_one_way to --kinds");
+  auto result = fault_rates{}.slowness;
+  constexpr double milliseconds_of_second = 1'000;
+  if (flags.latency_ms) result.latency = duration_of(*flags.latency_ms / milliseconds_of_second);
+  if (flags.jitter_ms) result.jitter = duration_of(*flags.jitter_ms / milliseconds_of_second);
+  result.bytes_per_second = flags.bytes_per_second.value_or(result.bytes_per_second);
+  return result;
 }
 
 /// Those that fail, and those of which only the links do.
@@ -90,7 +114,10 @@ fault_plan draw_plan(chaos_flags& flags, const std::vector<task_id>& tasks) {
                     .cuts = weight_of(kinds, "cut", 1),
                     .one_way_cuts = weight_of(kinds, "cut_one_way", 1),
                     .breaks = weight_of(kinds, "break_link", 1),
-                    .power_losses = weight_of(kinds, "switch_off", 0.5)};
+                    .power_losses = weight_of(kinds, "switch_off", 0.5),
+                    .slow_links = weight_of(kinds, "slow_link", 1),
+                    .one_way_slow_links = weight_of(kinds, "slow_link_one_way", 1),
+                    .slowness = slowness_of(flags, kinds)};
   divide_hosts(flags, tasks, rates);
   if (!flags.seed) flags.seed = std::random_device{}();
   return draw_faults(rates, *flags.seed);
@@ -105,6 +132,18 @@ double limit_of(const chaos_flags& flags, const fault_plan& plan) {
 }
 
 constexpr double second_fraction_min = 0.001;
+
+void add_flags_of_slow_links(CLI::App& command, CLI::Option& plan, chaos_flags& flags) {
+  const auto add_milliseconds = [&](const char* name, std::optional<double>& value, const char* what) {
+    command.add_option(name, value, what)->check(CLI::Range(0.0, slowness_ms_max))->excludes(&plan);
+  };
+  add_milliseconds("--latency-ms", flags.latency_ms, "so much later arrives what passes a slow link; 20 if not given");
+  add_milliseconds("--jitter-ms", flags.jitter_ms, "and up to so much more; 20 if not given");
+  command
+      .add_option("--bytes-per-second", flags.bytes_per_second, "no more than that passes it; no limit if not given")
+      ->check(CLI::PositiveNumber)
+      ->excludes(&plan);
+}
 
 /// What gives the faults: a plan, or how they are drawn.
 void add_flags_of_faults(CLI::App& command, chaos_flags& flags) {
@@ -121,9 +160,11 @@ void add_flags_of_faults(CLI::App& command, chaos_flags& flags) {
   add_number("--shortest", flags.shortest_seconds, second_fraction_min, seconds_max,
              "seconds that each fault lasts, at least");
   add_number("--longest", flags.longest_seconds, second_fraction_min, seconds_max, "and at most");
-  add_names("--kinds", flags.kinds,
-            "which faults, as kill,freeze; with --hosts also cut,cut_one_way,break_link,switch_off; all of them if not "
-            "given");
+  add_names(
+      "--kinds", flags.kinds,
+      "which faults, as kill,freeze; with --hosts also cut,cut_one_way,break_link,switch_off; all of these if not "
+      "given; and slow_link,slow_link_one_way");
+  add_flags_of_slow_links(command, *plan, flags);
   add_names("--fail", flags.jobs,
             "the jobs whose tasks fail, as worker,ps; all but chief and ps if not given; of the others the links with "
             "these fail");

@@ -23,6 +23,10 @@ struct chaos_flags {
   /// Names with commas between them.
   std::string kinds;
   std::string jobs;
+  // How slow links are, in the words of a plan; not given: as fault_rates says.
+  std::optional<double> latency_ms;
+  std::optional<double> jitter_ms;
+  std::optional<std::uint64_t> bytes_per_second;
   bool on_hosts = false;
   std::string bandwidth;
   std::optional<double> limit_seconds;

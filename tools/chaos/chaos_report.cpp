@@ -63,7 +63,7 @@ class absence_study {
 
  private:
   void look_at(const task_id& member) {
-    hindrances_ = hindrances_of(member, job_);
+    hindrances_ = hindrances_of(member, job_, limits_.silence);
     absences_ = absences_of(member, job_);
     for (const auto& each : hindrances_) look_at_notice(each);
     for (const auto& each : absences_) look_at_return(member, each);
@@ -74,7 +74,7 @@ class absence_study {
       return each.begin <= what.begin && each.end.value_or(job_.end) > what.begin;
     });
     const auto end = what.end.value_or(job_.end);
-    if (!was_in || (!what.is_sure && end - what.begin < limits_.silence)) return;
+    if (!was_in || what.is_bearable || (!what.is_sure && end - what.begin < limits_.silence)) return;
     if (is_chief_frozen(what.begin, what.begin + whole(limits_.notice))) return;
     const auto lost =
         std::find_if(absences_.begin(), absences_.end(), [&](const absence& each) { return each.begin > what.begin; });

@@ -6,6 +6,10 @@
 // `notice_limit`: that is *noticed after*. From when nothing is in its way any more, the member must be back within
 // `return_limit`: that is *back after*, counted from its loss if that came later. Faults that are still open at the
 // job's end, and those of which the chief itself was frozen, are not judged.
+//
+// A slow link keeps nobody away, unless it is very slow. One on which a question and its answer take as long as a
+// silence may be is like a cut. On one that may be late by a quarter of that each way, a member may be lost or not, and
+// need not be back before it is healed.
 #pragma once
 
 #include "fault_injector.hpp"

@@ -58,12 +58,17 @@ void fault_injector::apply(const planned_fault& fault) {
     case fault_kind::cut_one_way:
       return lose(fault.host, fault.other);
     case fault_kind::heal:
-      pass(fault.other, fault.host);
-      return pass(fault.host, fault.other);
+      mend(fault.other, fault.host);
+      return mend(fault.host, fault.other);
     case fault_kind::break_link:
       return network_->reset(host_of(fault.host), host_of(fault.other));
     case fault_kind::silence_link:
       return network_->silence(host_of(fault.host), host_of(fault.other));
+    case fault_kind::slow_link:
+      slow(fault.other, fault.host, fault.slowness);
+      [[fallthrough]];
+    case fault_kind::slow_link_one_way:
+      return slow(fault.host, fault.other, fault.slowness);
     case fault_kind::heal_everything:
       return heal_everything();
     default:
@@ -118,12 +123,19 @@ void fault_injector::lose(const std::string& from, const std::string& to) {
   if (lost_.insert({host_of(from), host_of(to)}).second) network_->drop(host_of(from), host_of(to));
 }
 
-void fault_injector::pass(const std::string& from, const std::string& to) {
+void fault_injector::slow(const std::string& from, const std::string& to, const link_slowness& by) {
+  network_->slow(host_of(from), host_of(to), by);
+  slow_.insert({host_of(from), host_of(to)});
+}
+
+void fault_injector::mend(const std::string& from, const std::string& to) {
   if (lost_.erase({host_of(from), host_of(to)}) != 0) network_->pass(host_of(from), host_of(to));
+  if (slow_.erase({host_of(from), host_of(to)}) != 0) network_->unslow(host_of(from), host_of(to));
 }
 
 void fault_injector::heal_everything() {
   for (const auto& [from, to] : std::exchange(lost_, {})) network_->pass(from, to);
+  for (const auto& [from, to] : std::exchange(slow_, {})) network_->unslow(from, to);
   for (const auto& [task, process] : std::exchange(frozen_, {}))
     if (job_.pid(task) == process) job_.kill(task, SIGCONT);
   for (const auto& task : std::set<task_id>{down_}) restart(task);

@@ -56,7 +56,9 @@ class fault_injector {
   void freeze(const task_id& task);
   void thaw(const task_id& task);
   void lose(const std::string& from, const std::string& to);
-  void pass(const std::string& from, const std::string& to);
+  void slow(const std::string& from, const std::string& to, const link_slowness& by);
+  /// Neither lost nor slow.
+  void mend(const std::string& from, const std::string& to);
   void heal_everything();
   bool is_mended_later(const planned_fault& fault) const;
   const task_id& task_of(const std::string& host) const;
@@ -72,6 +74,7 @@ class fault_injector {
   std::set<task_id> down_;
   std::set<int> off_;
   std::set<std::pair<int, int>> lost_;  ///< from, to
+  std::set<std::pair<int, int>> slow_;
 };
 
 }  // namespace troupe::tools

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace troupe::tools {
@@ -20,17 +21,13 @@ std::string_view obstacle_of(fault_kind what) {
       return "needs a clock for each host; only a simulation has them";
     case fault_kind::slow_host:
       return "needs each message to take its time; only a simulation can say so: use freeze and thaw for a host that "
-             "stands still for a while";
+             "stands still for a while, or slow_link for one that answers late";
     case fault_kind::fill_disk:
     case fault_kind::slow_disk:
     case fault_kind::mend_disk:
     case fault_kind::wipe_disk:
       return "needs a disk for each host; only a simulation has them: use switch_off and a later restart to see what "
              "the program makes of a loss of power";
-    case fault_kind::slow_link:
-    case fault_kind::slow_link_one_way:
-      return "delays what passes a link, which needs a part of the kernel that many machines lack; only a simulation "
-             "does it here: use --bandwidth for cables that are slow";
     case fault_kind::drop:
     case fault_kind::duplicate:
     case fault_kind::delay:
@@ -102,10 +99,18 @@ bool needs_hosts(fault_kind what) {
     case fault_kind::heal:
     case fault_kind::break_link:
     case fault_kind::silence_link:
+    case fault_kind::slow_link:
+    case fault_kind::slow_link_one_way:
       return true;
     default:
       return false;
   }
+}
+
+bool is_slow_link(fault_kind what) { return what == fault_kind::slow_link || what == fault_kind::slow_link_one_way; }
+
+bool has_slow_links(const fault_plan& plan) {
+  return std::any_of(plan.faults.begin(), plan.faults.end(), [](const auto& each) { return is_slow_link(each.what); });
 }
 
 void check_plan(const fault_plan& plan, const std::vector<task_id>& tasks, bool on_hosts) {

@@ -58,6 +58,10 @@ BOOST_AUTO_TEST_CASE(everything_that_processes_and_links_can_have_is_allowed) {
   plan.at(1ms).kill("worker-0").freeze("chief-0").cut("worker-1", "chief-0").cut_one_way("ps-0", "worker-0");
   plan.at(2ms).restart("worker-0").thaw("chief-0").heal("worker-1", "chief-0").break_link("probe-0", "chief-0");
   plan.at(3ms).silence_link("worker-0", "ps-0").switch_off("ps-0").heal_everything();
+  BOOST_TEST(!has_slow_links(plan));
+  plan.at(4ms).slow_link("worker-0", "ps-0", {.latency = 20ms, .jitter = 5ms, .bytes_per_second = 1'000});
+  BOOST_TEST(has_slow_links(plan));
+  plan.at(5ms).slow_link_one_way("chief-0", "worker-0", {.latency = 20ms});
   BOOST_TEST(refusal_of(plan).empty());
 }
 
@@ -67,6 +71,8 @@ BOOST_AUTO_TEST_CASE(a_host_that_the_cluster_lacks_is_named_with_those_that_it_h
   require_parts(refusal_of_one([](auto& at) { at.cut("worker-0", "worker-2"); }),
                 {"worker-2, which the cluster lacks"});
   require_parts(refusal_of_one([](auto& at) { at.cut("worker-0", "worker-0"); }), {"two ends"});
+  require_parts(refusal_of_one([](auto& at) { at.slow_link("worker-0", "worker-2", {}); }),
+                {"worker-2, which the cluster lacks"});
 }
 
 BOOST_AUTO_TEST_CASE(the_chief_is_frozen_but_not_ended) {
@@ -81,6 +87,9 @@ BOOST_AUTO_TEST_CASE(without_hosts_of_their_own_only_processes_fail) {
   require_parts(refusal_of_one([](auto& at) { at.cut("worker-0", "chief-0"); }, false), {"--hosts"});
   require_parts(refusal_of_one([](auto& at) { at.heal("worker-0", "chief-0"); }, false), {"--hosts"});
   require_parts(refusal_of_one([](auto& at) { at.switch_off("worker-0"); }, false), {"--hosts"});
+  require_parts(refusal_of_one([](auto& at) { at.slow_link("worker-0", "ps-0", {}); }, false),
+                {"slow_link worker-0 ps-0", "--hosts"});
+  require_parts(refusal_of_one([](auto& at) { at.slow_link_one_way("ps-0", "worker-0", {}); }, false), {"--hosts"});
   BOOST_TEST(refusal_of_one([](auto& at) { at.kill("worker-0"); }, false).empty());
 }
 
@@ -107,9 +116,6 @@ BOOST_AUTO_TEST_CASE(what_only_a_simulation_can_have_is_refused_and_why) {
   require_parts(refusal_of_one([](auto& at) { at.mend_disk("worker-0"); }), {"only a simulation"});
   require_parts(refusal_of_one([](auto& at) { at.slow_host("worker-0", 1ms); }), {"only a simulation", "freeze"});
   require_parts(refusal_of_one([](auto& at) { at.wipe_disk("worker-0"); }), {"only a simulation"});
-  require_parts(refusal_of_one([](auto& at) { at.slow_link("worker-0", "ps-0", {}); }), {"--bandwidth"});
-  require_parts(refusal_of_one([](auto& at) { at.slow_link_one_way("worker-0", "ps-0", {}); }),
-                {"slow_link_one_way worker-0 ps-0", "only a simulation"});
   fault_plan conditions;
   conditions.when("elected").kill("worker-0");
   require_parts(refusal_of(conditions), {"at_ms"});

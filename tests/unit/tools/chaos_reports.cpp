@@ -36,6 +36,11 @@ class made_job {
     record_.injections.push_back({made, at(time), std::move(obstacle)});
     return *this;
   }
+  made_job& slow(double time, fault_kind what, std::string host, std::string other, const link_slowness& by) {
+    fault(time, what, std::move(host), std::move(other));
+    record_.injections.back().fault.slowness = by;
+    return *this;
+  }
   made_job& lost(double time, const task_id& task) { return add(time, event_kind::member_lost, task, 0); }
   made_job& joined(double time, const task_id& task) { return add(time, event_kind::member_joined, task, 0); }
   made_job& run_again(double time, std::uint64_t count) {
@@ -131,6 +136,55 @@ BOOST_AUTO_TEST_CASE(links_between_members_do_not_concern_the_chief) {
   BOOST_TEST(holds(job.report()));
   job.fault(12, fault_kind::break_link, "worker-0", "chief-0");
   BOOST_TEST((result_of(job.report(), all_is_noticed) == verdict::broken));
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_link_need_not_be_noticed_and_keeps_nobody_away) {
+  made_job job;
+  job.slow(5, fault_kind::slow_link, "worker-0", "chief-0", {.latency = 100ms, .bytes_per_second = 1'000'000});
+  BOOST_TEST(holds(job.report()));
+  BOOST_TEST(job.report().injected.at("slow_link") == 1);
+  job.fault(10, fault_kind::kill, "worker-0").lost(10.5, worker_0).fault(11, fault_kind::restart, "worker-0");
+  made_job back = job;
+  back.joined(13, worker_0);
+  BOOST_TEST(holds(back.report()));
+  require_seconds(back.report().back_after.max, 2);
+  // Nothing but a slow link is in its way.
+  BOOST_TEST((result_of(job.joined(60, worker_0).report(), all_are_back) == verdict::broken));
+}
+
+BOOST_AUTO_TEST_CASE(a_link_that_is_slower_than_a_silence_may_be_is_like_a_cut) {
+  const auto is_broken_by = [](fault_kind what, const link_slowness& by) {
+    made_job job;
+    job.slow(10, what, "chief-0", "worker-0", by).fault(40, fault_kind::heal, "worker-0", "chief-0");
+    return result_of(job.report(), all_is_noticed) == verdict::broken;
+  };
+  BOOST_TEST(is_broken_by(fault_kind::slow_link, {.latency = 1'500ms}));
+  BOOST_TEST(!is_broken_by(fault_kind::slow_link, {.latency = 1'400ms, .jitter = 2s}));
+  BOOST_TEST(is_broken_by(fault_kind::slow_link_one_way, {.latency = 3s}));
+  BOOST_TEST(!is_broken_by(fault_kind::slow_link_one_way, {.latency = 2'900ms}));
+  BOOST_TEST(!is_broken_by(fault_kind::slow_link, {.bytes_per_second = 1'000}));
+}
+
+BOOST_AUTO_TEST_CASE(a_member_that_a_very_slow_link_has_cost_is_back_when_it_is_healed) {
+  for (const auto& by :
+       {link_slowness{.latency = 800ms}, link_slowness{.jitter = 800ms}, link_slowness{.bytes_per_second = 50'000}}) {
+    made_job job;
+    job.slow(10, fault_kind::slow_link_one_way, "worker-0", "chief-0", by).lost(12.5, worker_0);
+    BOOST_TEST(holds(job.report()));
+    made_job healed = job;
+    healed.fault(60, fault_kind::heal, "chief-0", "worker-0").joined(61, worker_0);
+    BOOST_TEST(holds(healed.report()));
+    require_seconds(healed.report().back_after.max, 1);
+    // The other direction is another fault.
+    made_job still_slow = job;
+    still_slow.slow(20, fault_kind::slow_link_one_way, "chief-0", "worker-0", {});
+    BOOST_TEST(holds(still_slow.report()));
+    for (const auto what : {fault_kind::slow_link, fault_kind::slow_link_one_way}) {
+      made_job quick_again = job;
+      quick_again.slow(20, what, "worker-0", "chief-0", {.latency = 1ms});
+      BOOST_TEST((result_of(quick_again.report(), all_are_back) == verdict::broken));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_fault_of_a_member_that_is_out_was_not_done_or_meets_a_stopped_chief_is_not_judged) {
