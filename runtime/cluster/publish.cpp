@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <utility>
 
@@ -90,6 +91,13 @@ std::uint16_t open_port(caf::actor_system& system, const caf::strong_actor_ptr& 
       system, system.middleman().actor_handle(), limit, what, [&](std::uint16_t at) { opened = at; },
       caf::publish_atom_v, where.port, whom, std::move(interface), where.host, true);
   return opened;
+}
+
+void await_event_loop(caf::actor_system& system) {
+  constexpr std::chrono::seconds limit{10};
+  const auto turned = std::make_shared<std::promise<void>>();
+  system.middleman().backend().post([turned] { turned->set_value(); });
+  turned->get_future().wait_for(limit);
 }
 
 }  // namespace troupe
