@@ -33,8 +33,8 @@
 // the sender and the actor, as soon as one finds the actor with nothing else to do.
 //
 // S-1 The same seed and the same calls give the same steps at the same times: `trace` can be compared line by line.
-// S-2 Order, latencies, identities, failures, losses of disks and `random` draw from streams of their own: one more
-// draw of one kind leaves the draws of the others as they were.
+// S-2 Order, latencies, identities, failures, losses of disks, corrupted bytes and `random` draw from streams of their
+// own: one more draw of one kind leaves the draws of the others as they were.
 //
 // All calls belong to one thread. Those that let time pass belong outside of hosts' functions and actors; processes
 // that are killed or restarted there end and start when the step is over. Handles that come from a world must not

@@ -8,15 +8,23 @@
 #include <caf/sec.hpp>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
+#include <string>
 
 namespace troupe {
 
 namespace {
 
 constexpr duration told_each = std::chrono::minutes{1};
+
+std::atomic<stray_log> log{nullptr};
+
+std::string sender_of(caf::scheduled_actor& at) {
+  const auto* const message = at.current_mailbox_element();
+  return message != nullptr && message->sender ? to_string(message->sender->node()) : "nobody";
+}
 
 class stray_count {
  public:
@@ -25,10 +33,10 @@ class stray_count {
     const auto now = at.clock().now();
     if (now < next_) return;
     next_ = later(now, told_each);
-    const auto* const last = at.current_mailbox_element();
-    const auto from = last != nullptr && last->sender ? to_string(last->sender->node()) : std::string{"nobody"};
-    fmt::print(stderr, "troupe: the actor {} (id {}) has dropped {} it does not understand; the last came from {}\n",
-               at.name(), at.id(), untold_ == 1 ? "a message that" : fmt::format("{} messages that", untold_), from);
+    if (const auto write = log.load())
+      write(fmt::format("the actor {} (id {}) has dropped {} it does not understand; the last came from {}", at.name(),
+                        at.id(), untold_ == 1 ? "a message that" : fmt::format("{} messages that", untold_),
+                        sender_of(at)));
     untold_ = 0;
   }
 
@@ -49,5 +57,7 @@ void tolerate_stray_messages(caf::scheduled_actor* self) {
   });
   self->set_error_handler([count](caf::scheduled_actor* at, caf::error&) { count->add(*at); });
 }
+
+stray_log log_stray_messages_by(stray_log writes) noexcept { return log.exchange(writes); }
 
 }  // namespace troupe

@@ -1,3 +1,4 @@
+#include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
 
@@ -74,5 +75,12 @@ spdlog::logger& open_program_log(const program_log_options& options) {
 void log_info(std::string_view line) { log(spdlog::level::info, line); }
 void log_warning(std::string_view line) { log(spdlog::level::warn, line); }
 void log_error(std::string_view line) { log(spdlog::level::err, line); }
+
+namespace {
+
+/// From the start of the process on: whether it has a log is looked at when there is something to say.
+[[maybe_unused]] const auto before_this_log = log_stray_messages_by(log_warning);
+
+}  // namespace
 
 }  // namespace troupe

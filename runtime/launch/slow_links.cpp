@@ -32,10 +32,8 @@ namespace {
 constexpr const char* uplink = "uplink";
 
 /// A bottleneck lets wait what it carries in this time, which is enough for TCP to fill it, and little enough for
-/// heartbeats beside large values to be in time; but no less than some tens of full packets, without which TCP can't
-/// begin.
+/// heartbeats beside large values to be in time; but no less than `queue_bytes_min`.
 constexpr std::chrono::milliseconds turn_max{200};
-constexpr double turn_bytes_min = 64 * 1024;
 
 /// What may wait in one direction, so that this process stays small: more than the windows of ten TCP connections.
 constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20;
@@ -254,7 +252,7 @@ void slow_links::keep(packet taken) {
     using seconds = std::chrono::duration<double>;
     const auto rate = static_cast<double>(by.bytes_per_second);
     const auto turn = std::max(now, on.free);
-    if (seconds{turn - now} > std::max(seconds{turn_max}, seconds{turn_bytes_min / rate})) return;
+    if (seconds{turn - now} > std::max(seconds{turn_max}, seconds{queue_bytes_min / rate})) return;
     left = turn + std::chrono::ceil<clock::duration>(seconds{static_cast<double>(bytes) / rate});
   }
   if (on.waiting_bytes + bytes > waiting_bytes_max) return;

@@ -44,6 +44,8 @@ class slow_links {
   /// What routes to the device name, and what marks packets that come out of it.
   static constexpr const char* device = "slow";
   static constexpr int mark = 1;
+  /// What may wait for a bottleneck, however narrow it is: some tens of full packets, without which TCP can't begin.
+  static constexpr double queue_bytes_min = 64 * 1024;
 
   /// @throws resource_exhausted_error without a descriptor or a thread
   slow_links();

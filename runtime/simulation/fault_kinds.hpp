@@ -14,6 +14,11 @@ inline bool is_of_points(fault_kind what) { return what >= fault_kind::fail_at &
 /// They happen to a link of two hosts.
 inline bool is_of_links(fault_kind what) { return what >= fault_kind::cut && what <= fault_kind::slow_link_one_way; }
 
+/// They make a link slow, in one direction or both.
+inline bool is_slow_link(fault_kind what) {
+  return what == fault_kind::slow_link || what == fault_kind::slow_link_one_way;
+}
+
 /// They happen at a time, or after something else has happened; others have a place instead.
 inline bool has_time(fault_kind what) { return what < fault_kind::drop; }
 

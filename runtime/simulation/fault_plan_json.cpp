@@ -31,8 +31,6 @@ json to_json_object(const message_pattern& message) {
   return result;
 }
 
-bool is_slow_link(fault_kind what) { return what == fault_kind::slow_link || what == fault_kind::slow_link_one_way; }
-
 json to_json_object(const planned_fault& fault) {
   auto result = is_of_messages(fault.what) ? to_json_object(fault.message) : json::object();
   result["do"] = to_string(fault.what);

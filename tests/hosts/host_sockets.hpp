@@ -40,6 +40,9 @@ std::chrono::nanoseconds least_time_of_a_byte(const descriptor& from, const desc
 /// Runs a shell's commands on a host, and fails the test if they fail.
 void run_on_host(const host_network& network, int host, const std::string& commands);
 
+/// From now on `host` is behind a translation of addresses for `caller`. False, and a message: this kernel has none.
+bool translates(host_network& network, int caller, int host);
+
 /// Skips tests of slow links where the machine has none, unless it must (TROUPE_TEST_HOSTS=required).
 boost::test_tools::assertion_result links_can_be_slow(boost::unit_test::test_unit_id);
 

@@ -1,5 +1,6 @@
 // Hosts that have no memory for one of their tensors: who needed it gets resource_exhausted_error, and all else goes
 // on.
+#include "each_in_turn.hpp"
 #include "probe.hpp"
 
 #include <troupe/runtime/checkpoint.hpp>
@@ -71,27 +72,20 @@ void work_until_it_succeeds(cluster& here, std::vector<status_code>& problems) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(each_tensor_of_a_cluster_may_have_no_memory) {
-  auto hosts = member_hosts(size);
-  hosts.push_back("chief-0");
-  for (const auto& host : hosts) {
-    std::uint64_t nth = 0;
-    for (auto fired = true; fired;) {
-      fault_plan plan;
-      plan.exhaust_memory(host, ++nth);
-      std::vector<status_code> problems;
-      run_options program;
-      program.program = [&](cluster& here) { work_until_it_succeeds(here, problems); };
-      program.size = size;
-      simulated_world world{{.seed = nth, .plan = plan}};
-      BOOST_TEST_INFO_SCOPE("tensor " << nth << " of " << host);
-      BOOST_CHECK_NO_THROW(simulate(world, program, 10min));
-      fired = world.coverage()[0].fired != 0;
-      for (const auto each : problems)
-        BOOST_TEST((each == status_code::resource_exhausted), "it says " << to_string(each));
-    }
-    BOOST_TEST_MESSAGE(host << ": " << nth - 1 << " tensors");
-    BOOST_TEST(nth > 2u);
-  }
+  each_in_turn(size, 2, [](const std::string& host, std::uint64_t nth) {
+    fault_plan plan;
+    plan.exhaust_memory(host, nth);
+    std::vector<status_code> problems;
+    run_options program;
+    program.program = [&](cluster& here) { work_until_it_succeeds(here, problems); };
+    program.size = size;
+    simulated_world world{{.seed = nth, .plan = plan}};
+    BOOST_TEST_INFO_SCOPE("tensor " << nth << " of " << host);
+    BOOST_CHECK_NO_THROW(simulate(world, program, 10min));
+    for (const auto each : problems)
+      BOOST_TEST((each == status_code::resource_exhausted), "it says " << to_string(each));
+    return world.coverage()[0].fired != 0;
+  });
 }
 
 BOOST_AUTO_TEST_CASE(small_tensors_do_not_count_where_a_plan_says_so) {

@@ -1,6 +1,8 @@
 #include "absences.hpp"
 #include "chaos_hosts.hpp"
-#include "plan_check.hpp"
+
+#include <troupe/runtime/launch/slow_links.hpp>
+#include <troupe/runtime/simulation/fault_kinds.hpp>
 
 #include <algorithm>
 
@@ -19,9 +21,8 @@ bool is_of_link(const planned_fault& fault, const std::string& host) {
 
 /// How late it may make what passes one way: by its latency, and by what may be ahead in the queue of its bottleneck.
 std::chrono::duration<double> delay_at_most(const link_slowness& by) {
-  constexpr double queue_bytes = 64 * 1024;
   const std::chrono::duration<double> queue{
-      by.bytes_per_second == 0 ? 0 : queue_bytes / static_cast<double>(by.bytes_per_second)};
+      by.bytes_per_second == 0 ? 0 : slow_links::queue_bytes_min / static_cast<double>(by.bytes_per_second)};
   return by.latency + by.jitter + queue;
 }
 

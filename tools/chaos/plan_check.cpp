@@ -2,6 +2,7 @@
 #include "plan_check.hpp"
 
 #include <troupe/device/base/error.hpp>
+#include <troupe/runtime/simulation/fault_kinds.hpp>
 
 #include <fmt/format.h>
 
@@ -106,8 +107,6 @@ bool needs_hosts(fault_kind what) {
       return false;
   }
 }
-
-bool is_slow_link(fault_kind what) { return what == fault_kind::slow_link || what == fault_kind::slow_link_one_way; }
 
 bool has_slow_links(const fault_plan& plan) {
   return std::any_of(plan.faults.begin(), plan.faults.end(), [](const auto& each) { return is_slow_link(each.what); });

@@ -11,8 +11,6 @@ namespace troupe::tools {
 /// Whether it happens between hosts, which must be of their own for it.
 bool needs_hosts(fault_kind what);
 
-/// Whether it makes a link slow, in one direction or both.
-bool is_slow_link(fault_kind what);
 /// Whether links are slow in it, for which not all machines have what it takes.
 bool has_slow_links(const fault_plan& plan);
 

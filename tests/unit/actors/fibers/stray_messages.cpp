@@ -7,7 +7,9 @@
 #include <caf/sec.hpp>
 
 #include <string>
+#include <vector>
 
+using namespace std::chrono_literals;
 using namespace troupe;
 
 BOOST_AUTO_TEST_SUITE(stray_messages_suite)
@@ -61,6 +63,34 @@ BOOST_AUTO_TEST_CASE(a_request_that_is_not_understood_is_answered_with_an_error)
   });
   world.run();
   BOOST_TEST((heard == caf::sec::unexpected_message));
+}
+
+BOOST_AUTO_TEST_CASE(the_log_is_told_how_many_once_a_minute_and_never_what_they_say) {
+  static std::vector<std::string> lines;
+  lines.clear();
+  const auto before = log_stray_messages_by([](std::string_view line) { lines.emplace_back(line); });
+  {
+    virtual_system world;
+    auto count = 0;
+    const auto counter = world.spawn(counting, &count);
+    const auto send = [&](int strays) {
+      for (auto i = 0; i < strays; ++i) caf::anon_send(counter, std::string{"secret"});
+      world.run();
+    };
+    send(3);
+    BOOST_TEST(lines.size() == 1u);
+    world.advance(59s);
+    send(2);
+    BOOST_TEST(lines.size() == 1u);
+    world.advance(1s);
+    send(1);
+  }
+  log_stray_messages_by(before);
+  BOOST_TEST_REQUIRE(lines.size() == 2u);
+  BOOST_TEST(lines[0].find("has dropped a message that it does not understand; the last came from nobody") !=
+             std::string::npos);
+  BOOST_TEST(lines[1].find("has dropped 5 messages that it") != std::string::npos, lines[1]);
+  for (const auto& line : lines) BOOST_TEST(line.find("secret") == std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
