@@ -5,7 +5,7 @@
 //         world.host("server", server);
 //         ...
 //         world.advance(10s);
-//         simulated_world::require(..., "an update is lost");
+//         world.require(..., "an update is lost");
 //       },
 //       {.runs = 1000, .faults = fault_rates{.hosts = {"server", "backup"}}});
 //   if (result.found) std::cerr << result.found->report();
@@ -18,7 +18,8 @@
 // TROUPE_SEEDS=n so many, TROUPE_FIRST_SEED=n from this one on, TROUPE_PLAN=file with this plan instead of any other,
 // TROUPE_DRAWN_CHOICES=n draws so many choices, TROUPE_DEVIATIONS=12:1,40:2 takes steps in order but for these choices.
 // The report of a failure says with which of them it fails again. S-1 makes that exact. TROUPE_FOUND=folder keeps what
-// was found there: the report, the plan, the picture, and how to see it again.
+// was found there: the report, the plan, the picture, and how to see it again; and, if anything was planned to fail,
+// coverage.txt, which says how often that has happened and was survived.
 #pragma once
 
 #include <troupe/runtime/simulated_world.hpp>
@@ -87,12 +88,32 @@ struct failure {
   std::string reproduction() const;
 };
 
+/// What a search has seen of a kind of fault at one place, or of a fault point, in all its runs together.
+struct site_coverage {
+  /// "kill server", "the point \"journal: before the sync\"".
+  std::string site;
+  bool is_point = false;
+  /// In whose plan it was, or who came to the point.
+  std::uint64_t runs = 0;
+  /// As in fault_coverage.
+  std::uint64_t reached = 0;
+  std::uint64_t fired = 0;
+  /// How often it has fired in a run that was good.
+  std::uint64_t survived = 0;
+};
+
 struct exploration {
   /// That ended, the failing one included.
   std::uint64_t runs = 0;
   std::optional<failure> found;
   /// Of explore_deviations: there are no more runs than these.
   bool is_complete = false;
+  /// By name, without the runs that shrank a failure. Of several processes those are in it that came to their end.
+  std::vector<site_coverage> coverage;
+
+  /// The coverage as a table, and below it what was never reached: a plan that waits for what never happens tests
+  /// nothing. Empty without faults and fault points.
+  std::string describe_coverage() const;
 };
 
 using scenario = std::function<void(simulated_world&)>;

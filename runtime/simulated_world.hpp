@@ -128,8 +128,13 @@ struct world_options {
 /// How far a run came with a fault of its plan, or a fault point of the code.
 struct fault_coverage {
   std::string what;
-  /// How often what it waits for has happened, or the point was reached.
+  /// The same without what differs from run to run, such as its time: "kill server".
+  std::string site;
+  /// A fault point, and no fault.
+  bool is_point = false;
+  /// How often its time has come, what it waits for has happened, or the point was reached.
   std::uint64_t reached = 0;
+  /// How often it has changed anything: who is dead already is not killed.
   std::uint64_t fired = 0;
 };
 

@@ -12,6 +12,7 @@
 // first from then on, so that what was found once is never forgotten: TROUPE_FAILING_SEEDS names the file, by default
 // "failing_seeds" in the working directory. It is a text with one "test seed" in a line, in which a seed whose fault is
 // mended may stay as a test of the mend. TROUPE_SEED, TROUPE_SEEDS and TROUPE_PLAN choose runs as in exploration.hpp.
+// `--log_level=message` shows how often each fault fired and was survived.
 #pragma once
 
 #include <troupe/runtime/exploration.hpp>
@@ -34,6 +35,7 @@ inline void run_simulation_test(const std::string& name, const scenario& what, s
   options.faults = std::move(faults);
   const auto result = explore_with_memory(name, what, std::move(options));
   if (result.found) BOOST_ERROR(result.found->report());
+  BOOST_TEST_MESSAGE(name << ": " << result.runs << " runs\n" << result.describe_coverage());
 }
 
 }  // namespace troupe::detail

@@ -34,7 +34,9 @@ constexpr auto simulate_description =
 
 constexpr auto simulate_footer =
     "In the folder of --found: report.txt; plan.json, the failures that it takes; run.html and run.mmd, the picture; "
-    "environment, with which --again runs it once more. A program of Boost.Test takes its own options behind its name: "
+    "environment, with which --again runs it once more; and coverage.txt, how often each planned failure happened and "
+    "was "
+    "survived in all runs, also if nothing was found. A program of Boost.Test takes its own options behind its name: "
     "troupe simulate --seeds 1000 build/tests --run_test=no_update_is_lost\n"
     "\n"
     "Exit codes:\n"

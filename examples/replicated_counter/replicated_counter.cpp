@@ -36,7 +36,8 @@ int search(bool acknowledges_first, std::uint64_t runs, const std::string& pictu
     if (!picture.empty()) write(picture, troupe::to_html(result.found->picture, result.found->what));
     return 1;
   }
-  fmt::print("{} runs in {:.1f} s, and no addition was lost\n", result.runs, took.count());
+  fmt::print("{} runs in {:.1f} s, and no addition was lost\n{}", result.runs, took.count(),
+             result.describe_coverage());
   return 0;
 }
 

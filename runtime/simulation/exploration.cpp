@@ -1,4 +1,5 @@
 #include <troupe/runtime/exploration.hpp>
+#include <troupe/runtime/simulation/coverage_sum.hpp>
 #include <troupe/runtime/simulation/exploring_processes.hpp>
 #include <troupe/runtime/simulation/failing_seeds.hpp>
 #include <troupe/runtime/simulation/found_folder.hpp>
@@ -123,12 +124,15 @@ class search {
   }
   bool run(std::uint64_t seed, fault_plan plan, const world_options& world, run_record* record) {
     ++result.runs;
+    run_record own;
+    auto& seen = record != nullptr ? *record : own;
     result.found = run_once(what_,
                             {.seed = seed,
                              .plan = std::move(plan),
                              .drawn_choices = given_.drawn_choices.value_or(options_.world.drawn_choices),
                              .world = world},
-                            record);
+                            &seen);
+    coverage.add(seen.coverage, !result.found);
     if (!result.found) return false;
     result.found->runs = result.runs;
     // Who asks for that very failure has it shrunk already.
@@ -139,7 +143,15 @@ class search {
     return true;
   }
 
+  /// With its coverage.
+  exploration end() {
+    result.coverage = coverage.sites();
+    keep_coverage(result);
+    return std::move(result);
+  }
+
   exploration result;
+  coverage_sum coverage;
 
  private:
   /// The same run once more, whose messages are recorded.
@@ -165,28 +177,34 @@ exploration explore(const scenario& what, exploration_options options) {
   if (options.processes != 1 && !all.given().seed) {
     // They may fail in any way; what they find is run again here.
     const auto fails = [&](std::uint64_t seed) {
-      return run_once(what, {.seed = seed,
-                             .plan = plan_of(seed, options, all.given()),
-                             .drawn_choices = options.world.drawn_choices,
-                             .world = world_of(seed, options)})
-          .has_value();
+      run_record record;
+      const auto is_good = !run_once(what,
+                                     {.seed = seed,
+                                      .plan = plan_of(seed, options, all.given()),
+                                      .drawn_choices = options.world.drawn_choices,
+                                      .world = world_of(seed, options)},
+                                     &record);
+      if (is_good) all.coverage.add(record.coverage, true);
+      return !is_good;
     };
-    const auto found = explore_in_processes(fails, options);
+    const auto found = explore_in_processes(
+        fails, [&] { return all.coverage.write(); }, options);
     all.result.runs = found.runs;
+    for (const auto& each : found.told) all.coverage.add_written(each);
     if (found.crash) {
       all.result.found = crashed(found, plan_of(found.seed, options, all.given()));
       keep_found(*all.result.found);
     }
-    if (found.crash || !found.fails) return all.result;
+    if (found.crash || !found.fails) return all.end();
     run(found.seed);
-    return all.result;
+    return all.end();
   }
   if (!all.given().seed)
     for (const auto seed : options.known_seeds)
-      if (run(seed)) return all.result;
+      if (run(seed)) return all.end();
   for (std::uint64_t i = 0; i < options.runs && !all.is_over(); ++i)
     if (run(options.first_seed + i)) break;
-  return all.result;
+  return all.end();
 }
 
 exploration explore_every_message(const scenario& what, const std::vector<std::string>& hosts,
@@ -202,11 +220,11 @@ exploration explore_every_message(const scenario& what, const std::vector<std::s
       plan.when_sent(any, sent).kill(host);
       if (restart_after) plan.when_sent(any, sent, *restart_after).restart(host);
       run_record record;
-      if (all.run(options.first_seed, std::move(plan), &record)) return all.result;
+      if (all.run(options.first_seed, std::move(plan), &record)) return all.end();
       // It sends no more.
       if (record.coverage[place].fired == 0) break;
     }
-  return all.result;
+  return all.end();
 }
 
 namespace {
@@ -285,11 +303,11 @@ exploration explore_deviations(const scenario& what, std::size_t deviations_max,
   if (all.given().plan || all.given().deviations) return explore(what, std::move(options));
   deviation_search runs{all, options, plan_of(options.first_seed, options, all.given())};
   for (std::size_t count = 0; count <= deviations_max; ++count) {
-    if (runs.run(count)) return all.result;
+    if (runs.run(count)) return all.end();
     if (!runs.went_deeper()) break;
   }
   all.result.is_complete = true;
-  return all.result;
+  return all.end();
 }
 
 exploration explore_with_memory(const std::string& name, const scenario& what, exploration_options options) {

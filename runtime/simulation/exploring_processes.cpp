@@ -48,6 +48,30 @@ class shared_progress {
   progress* all_ = nullptr;
 };
 
+/// A text that one process writes and another one reads, in memory.
+class shared_text {
+ public:
+  shared_text() : file_(::memfd_create("troupe search", MFD_CLOEXEC)) {
+    if (file_ < 0)
+      throw resource_exhausted_error{fmt::format("no memory to share with processes: {}", std::strerror(errno))};
+  }
+  ~shared_text() { ::close(file_); }
+  shared_text(const shared_text&) = delete;
+
+  /// False: there was no room for it.
+  bool write(const std::string& text) const {
+    return ::pwrite(file_, text.data(), text.size(), 0) == static_cast<::ssize_t>(text.size());
+  }
+  std::string read() const {
+    std::string result(static_cast<std::size_t>(::lseek(file_, 0, SEEK_END)), '\0');
+    if (::pread(file_, result.data(), result.size(), 0) != static_cast<::ssize_t>(result.size())) result.clear();
+    return result;
+  }
+
+ private:
+  int file_;
+};
+
 /// Runs its share: every `step`-th seed from `first` on.
 void explore_share(const std::function<bool(std::uint64_t)>& fails, const exploration_options& options,
                    std::size_t first, std::size_t step, progress& tells) {
@@ -129,11 +153,16 @@ std::string crash_of(int status) {
 }  // namespace
 
 found_in_process explore_in_processes(const std::function<bool(std::uint64_t)>& fails,
-                                      const exploration_options& options) {
+                                      const std::function<std::string()>& tell, const exploration_options& options) {
   const auto count = options.processes != 0 ? options.processes : std::max(1U, std::thread::hardware_concurrency());
-  shared_progress tell{count};
+  shared_progress progresses{count};
+  std::vector<shared_text> texts(count);
   children all;
-  for (std::size_t i = 0; i < count; ++i) all.add([&, i] { explore_share(fails, options, i, count, tell[i]); });
+  for (std::size_t i = 0; i < count; ++i)
+    all.add([&, i] {
+      explore_share(fails, options, i, count, progresses[i]);
+      texts[i].write(tell());
+    });
   found_in_process result;
   while (all.any() && !result.fails && !result.crash) {
     const auto ended = all.take_ended();
@@ -141,11 +170,14 @@ found_in_process explore_in_processes(const std::function<bool(std::uint64_t)>& 
       std::this_thread::sleep_for(std::chrono::milliseconds{1});
       continue;
     }
-    result.seed = tell[ended->place].seed;
-    if (ended->status != 0) result.crash = crash_of(ended->status);
-    result.fails = tell[ended->place].fails;
+    result.seed = progresses[ended->place].seed;
+    if (ended->status != 0)
+      result.crash = crash_of(ended->status);
+    else
+      result.told.push_back(texts[ended->place].read());
+    result.fails = progresses[ended->place].fails;
   }
-  for (std::size_t i = 0; i < count; ++i) result.runs += tell[i].runs;
+  for (std::size_t i = 0; i < count; ++i) result.runs += progresses[i].runs;
   return result;
 }
 

@@ -22,4 +22,12 @@ inline bool is_slow_link(fault_kind what) {
 /// They happen at a time, or after something else has happened; others have a place instead.
 inline bool has_time(fault_kind what) { return what < fault_kind::drop; }
 
+/// They wait for something else than the time since the start.
+inline bool has_condition(const planned_fault& fault) {
+  return !fault.when.empty() || fault.when_sent != message_pattern{};
+}
+
+/// What and where it is, without its time and how much of it there is.
+std::string site_of(const planned_fault& fault);
+
 }  // namespace troupe

@@ -53,6 +53,12 @@ std::string bandwidth_text(std::uint64_t bytes_per_second) {
   return bytes_per_second == 0 ? std::string{} : fmt::format(", to {} bytes/s", bytes_per_second);
 }
 
+/// "cut worker-1 chief-0".
+std::string place_text(const planned_fault& fault) {
+  return to_string(fault.what) + (fault.host.empty() ? "" : " " + fault.host) +
+         (fault.other.empty() ? "" : " " + fault.other);
+}
+
 std::string what_text(const planned_fault& fault) {
   const auto name = to_string(fault.what);
   switch (fault.what) {
@@ -83,11 +89,13 @@ std::string what_text(const planned_fault& fault) {
     case fault_kind::set_clock:
       return fmt::format("{} {} ahead by {} ms", name, fault.host, in_milliseconds(fault.time));
     default:
-      return name + (fault.host.empty() ? "" : " " + fault.host) + (fault.other.empty() ? "" : " " + fault.other);
+      return place_text(fault);
   }
 }
 
 }  // namespace
+
+std::string site_of(const planned_fault& fault) { return has_time(fault.what) ? place_text(fault) : what_text(fault); }
 
 std::string to_string(fault_kind kind) { return names.at(static_cast<std::size_t>(kind)); }
 
@@ -96,9 +104,8 @@ std::string to_string(const planned_fault& fault) {
   if (!fault.when.empty()) result += fmt::format(" when \"{}\" has happened {} times", fault.when, fault.count);
   if (fault.when_sent != message_pattern{})
     result += fmt::format(" when {} {} was sent", to_text(fault.when_sent), fault.count);
-  const auto has_condition = !fault.when.empty() || fault.when_sent != message_pattern{};
   if (has_time(fault.what))
-    result += fmt::format(" {} {:.3f} ms", has_condition ? "and after" : "at",
+    result += fmt::format(" {} {:.3f} ms", has_condition(fault) ? "and after" : "at",
                           std::chrono::duration<double, std::milli>{fault.at}.count());
   return result;
 }

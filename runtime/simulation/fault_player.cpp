@@ -27,7 +27,7 @@ fault_player::fault_player(simulated_world& world, simulated_world::implementati
     watches = watches || is_of_messages(fault.what) || fault.when_sent != message_pattern{};
     if (!has_time(fault.what)) continue;
     made.alarm.emplace(all.plan, nullptr, "fault", [this, &made] { return fire(made); });
-    if (fault.when.empty() && fault.when_sent == message_pattern{}) arm(made, fault.at);
+    if (!has_condition(fault)) arm(made, fault.at);
   }
   if (watches) all.network.watch(this);
 }
@@ -112,6 +112,7 @@ void fault_player::allocating(std::size_t bytes) {
 // --- what -----------------------------------------------------------------------------------------------------------
 
 bool fault_player::fire(site& which) {
+  if (!has_condition(which.what)) ++which.seen;
   try {
     apply(which.what);
     ++which.fired;
@@ -179,8 +180,16 @@ void fault_player::apply(const planned_fault& what) {
 
 std::vector<fault_coverage> fault_player::coverage() const {
   std::vector<fault_coverage> result;
-  for (const auto& each : sites_) result.push_back({to_string(each.what), std::max(each.seen, each.fired), each.fired});
-  for (const auto& [point, count] : points_) result.push_back({fmt::format("the point \"{}\"", point), count, 0});
+  for (const auto& each : sites_)
+    result.push_back({.what = to_string(each.what),
+                      .site = site_of(each.what),
+                      .is_point = false,
+                      .reached = each.seen,
+                      .fired = each.fired});
+  for (const auto& [point, count] : points_) {
+    const auto name = fmt::format("the point \"{}\"", point);
+    result.push_back({.what = name, .site = name, .is_point = true, .reached = count, .fired = 0});
+  }
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -33,15 +34,29 @@ std::string environment_of(const failure& found, const std::filesystem::path& pl
   return result;
 }
 
-}  // namespace
-
-void keep_found(const failure& found) {
+/// Made if need be; nothing: nobody wants one.
+std::optional<std::filesystem::path> folder_of_environment() {
   const auto* const named = std::getenv("TROUPE_FOUND");
-  if (named == nullptr) return;
+  if (named == nullptr) return std::nullopt;
   std::error_code problem;
   std::filesystem::create_directories(named, problem);
-  const auto folder = std::filesystem::absolute(named);
+  return std::filesystem::absolute(named);
+}
+
+}  // namespace
+
+void keep_coverage(const exploration& of) {
+  const auto text = of.describe_coverage();
+  if (text.empty()) return;
+  if (const auto folder = folder_of_environment()) write(*folder / "coverage.txt", text);
+}
+
+void keep_found(const failure& found) {
+  const auto named = folder_of_environment();
+  if (!named) return;
+  const auto& folder = *named;
   const auto plan = folder / "plan.json";
+  std::error_code problem;
   std::filesystem::remove(plan, problem);
   if (!found.plan.faults.empty()) write(plan, found.plan.to_json() + "\n");
   write(folder / "report.txt", found.report());

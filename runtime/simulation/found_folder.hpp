@@ -11,4 +11,7 @@ namespace troupe {
 /// @throws failed_precondition_error that names the file which can't be written.
 void keep_found(const failure& found);
 
+/// Writes coverage.txt there, if there is any coverage. @throws as `keep_found`
+void keep_coverage(const exploration& of);
+
 }  // namespace troupe

@@ -156,11 +156,15 @@ std::optional<failure> run_once(const scenario& what, run_options_of_world optio
   options.world.faults.reset();
   options.world.drawn_choices = options.drawn_choices;
   simulated_world world{options.world};
+  const auto keep_record = [&] {
+    if (record != nullptr) *record = {world.coverage(), world.alternatives()};
+  };
   try {
     what(world);
-    if (record != nullptr) *record = {world.coverage(), world.alternatives()};
+    keep_record();
     return std::nullopt;
   } catch (...) {
+    keep_record();
     const auto why = status_of(std::current_exception());
     return failure{.seed = options.seed,
                    .what = why.render(),

@@ -17,13 +17,13 @@ struct run_options_of_world {
   world_options world;
 };
 
-/// What a good run was like.
+/// What a run was like.
 struct run_record {
   std::vector<fault_coverage> coverage;
   std::vector<std::size_t> alternatives;
 };
 
-/// Nothing: the run is good, and `record` is filled.
+/// Nothing: the run is good. `record` is filled in any case.
 std::optional<failure> run_once(const scenario& what, run_options_of_world options, run_record* record = nullptr);
 
 /// Makes the failure smaller, in at most so many runs: faults are left out one half, quarter, ... after the other

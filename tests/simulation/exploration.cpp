@@ -4,6 +4,7 @@
 
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/exploration.hpp>
+#include <troupe/runtime/fault_point.hpp>
 #include <troupe/runtime/simulation_test.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -167,12 +168,13 @@ BOOST_FIXTURE_TEST_CASE(what_was_found_is_kept_in_a_folder_and_fails_again_with_
   const std::shared_ptr<void> removed{nullptr, [&](void*) { std::filesystem::remove_all(folder); }};
   set("TROUPE_FOUND", folder.string());
   BOOST_TEST(!explore(right, counting(10)).found.has_value());
-  BOOST_TEST(!std::filesystem::exists(folder));
-  const auto found = explore(wrong, counting(1000)).found.value();
   const auto content = [&](const char* name) {
     std::ifstream file{folder / name};
     return std::string{std::istreambuf_iterator<char>{file}, {}};
   };
+  BOOST_TEST(contains(content("coverage.txt"), "kill primary\n"));
+  BOOST_TEST(!std::filesystem::exists(folder / "report.txt"));
+  const auto found = explore(wrong, counting(1000)).found.value();
   BOOST_TEST(content("report.txt") == found.report());
   BOOST_TEST(contains(content("run.html"), "</svg>"));
   BOOST_TEST(content("run.mmd").starts_with("sequenceDiagram"));
@@ -399,6 +401,74 @@ BOOST_FIXTURE_TEST_CASE(several_processes_share_a_search_and_one_that_crashes_is
   BOOST_TEST_REQUIRE(crash.found.has_value());
   BOOST_TEST(crash.found->seed == 7u);
   BOOST_TEST(contains(crash.found->report(), "the run ended its process: signal 9"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_search_says_how_often_each_fault_fired_and_was_survived_and_what_it_never_reached,
+                        environment) {
+  auto options = counting(40);
+  options.plan.drop({.from = "client", .to = "primary", .type = "add"}, 2);
+  options.plan.drop({.from = "client", .to = "primary", .type = "subtract"}, 2);
+  options.plan.fail_at("nowhere in this program", 1);
+  // When it is dead already, nothing happens.
+  options.plan.at(1ms).kill("backup").kill("backup");
+  options.plan.at(1h).freeze("client");
+  const scenario counted = [](simulated_world& world) {
+    replicated_counter::play(world, false);
+    world.start_program("client", [] { TROUPE_FAULT_POINT("at the end"); });
+    world.advance(1ms);
+  };
+  const auto result = explore(counted, options);
+  BOOST_TEST(!result.found.has_value());
+  const auto site = [&](const std::string& name) {
+    for (const auto& each : result.coverage)
+      if (each.site == name) return each;
+    BOOST_ERROR("there is no " << name << " in:\n" << result.describe_coverage());
+    return site_coverage{};
+  };
+  const auto is = [](const site_coverage& of, std::array<std::uint64_t, 4> expected) {
+    BOOST_TEST((std::array{of.runs, of.reached, of.fired, of.survived}) == expected, boost::test_tools::per_element());
+  };
+  is(site("kill backup"), {40, 80, 40, 40});
+  is(site("freeze client"), {40, 0, 0, 0});
+  is(site("drop subtract message from client to primary 2"), {40, 0, 0, 0});
+  const auto lost = site("drop add message from client to primary 2");
+  // Some clients have lost the primary before.
+  BOOST_TEST((lost.fired > 0 && lost.fired < 40));
+  BOOST_TEST(lost.reached > lost.fired);
+  // Each seed draws its own.
+  const auto drawn = site("freeze primary");
+  BOOST_TEST((drawn.runs > 0 && drawn.runs < 40));
+  BOOST_TEST((drawn.fired > 0 && drawn.fired <= drawn.reached && drawn.survived == drawn.fired));
+  BOOST_TEST(site("the point \"at the end\"").reached == 40u);
+  const auto text = result.describe_coverage();
+  BOOST_TEST(contains(text, "40        80        40        40  kill backup\n"), text);
+  BOOST_TEST(contains(text, "the point \"at the end\" in 40 runs: reached 40 times\n"), text);
+  BOOST_TEST(text.ends_with("never reached:\n"
+                            "  drop subtract message from client to primary 2\n"
+                            "  fail_at \"nowhere in this program\" 1\n"
+                            "  freeze client\n"),
+             text);
+  // Several processes have seen the same.
+  options.processes = 3;
+  BOOST_TEST(explore(counted, options).describe_coverage() == text);
+  BOOST_TEST(explore([](simulated_world&) {}).describe_coverage() == "");
+}
+
+BOOST_FIXTURE_TEST_CASE(what_fires_in_a_run_that_fails_is_not_survived, environment) {
+  exploration_options options{.runs = 10};
+  options.plan.at(1ms).kill("server");
+  const auto result = explore(
+      [](simulated_world& world) {
+        world.host("server", [](simulated_host&) { sleep_for(1h); });
+        world.advance(2ms);
+        world.require(world.options().seed < 4, "it is alive");
+      },
+      options);
+  BOOST_TEST(result.runs == 4u);
+  BOOST_TEST_REQUIRE(result.coverage.size() == 1u);
+  BOOST_TEST(result.coverage[0].runs == 4u);
+  BOOST_TEST(result.coverage[0].fired == 4u);
+  BOOST_TEST(result.coverage[0].survived == 3u);
 }
 
 BOOST_FIXTURE_TEST_CASE(ranks_let_one_side_be_far_ahead_of_all_others, environment) {
