@@ -12,6 +12,16 @@
 //   world.kill("server");
 //   world.restart("server");
 //
+// Hosts find each other's actors by port, as above, or by name, as members of a cluster do:
+//
+//   world.host("store-0", [](simulated_host& here) {
+//     here.as_member().offer("counter", here.spawn(counter));
+//   });
+//   world.host("client", [](simulated_host& here) {
+//     const auto counter = here.as_member().find<counter_actor>({"store", 0}, "counter");
+//     ...
+//   });
+//
 // Each host runs one process at a time, an actor system of its own. The function of a host is its main function: it
 // runs in a fiber when the process starts, and again, in a new process, after each restart; what it waits for
 // (`sleep_for`, `ask`, `remote_actor`) takes virtual time. What it has spawned lives until the process ends. An
@@ -44,6 +54,7 @@
 #pragma once
 
 #include <troupe/actors/fibers/answer_exceptions.hpp>
+#include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/actors/fibers/time.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/eventual.hpp>
@@ -53,6 +64,7 @@
 #include <caf/actor.hpp>
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
+#include <caf/spawn_options.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -66,8 +78,10 @@
 
 namespace troupe {
 
+class member;
 class simulated_process;
 class simulated_host;
+struct member_context;
 
 /// How the next step is drawn from all that could happen.
 enum class step_choice {
@@ -286,6 +300,7 @@ class simulated_world {
 
  private:
   friend class simulation;
+  friend class simulated_host;
   void keep_object(std::shared_ptr<void> object);
 
   std::unique_ptr<implementation> implementation_;
@@ -303,22 +318,35 @@ class simulated_host {
   std::uint64_t start() const { return start_; }
   simulated_world& world() const { return world_; }
   caf::actor_system& system() const;
-  /// Spawns an actor that ends with the process. Who asks it hears what it throws (answer_exceptions.hpp).
-  template <class F, class... Ts>
+  /// Spawns an actor that ends with the process. Who asks it hears what it throws (answer_exceptions.hpp). A detached
+  /// one (`spawn<caf::detached>`) takes turns like any other, a blocking one is a fiber (blocking_fiber.hpp).
+  template <caf::spawn_options Options = caf::no_spawn_options, class F, class... Ts>
   auto spawn(F body, Ts&&... arguments) {
-    auto handle = system().spawn(detail::answering(std::move(body)), std::forward<Ts>(arguments)...);
+    auto handle =
+        spawn_where_threads_are<Options>(system(), detail::answering(std::move(body)), std::forward<Ts>(arguments)...);
     keep(caf::actor_cast<caf::actor>(handle));
     return handle;
   }
   /// Runs this in another fiber of the process.
   void start_program(std::function<void()> program);
+  /// This process as a member (offers/member.hpp) among the hosts of the world, from the first call on: it offers
+  /// actors, and finds, follows and supervises them, as on a member of a cluster. The host "backup-1" is the task
+  /// {"backup", 1}, and "store" is {"store", 0}. Own hosts have no chief: what `coordinator` schedules fails, and
+  /// `events` tells of nothing. It listens at port 1, and asks its peers whether they live, so it never has nothing to
+  /// do. In the host's function or an actor of its.
+  /// @throws failed_precondition_error for the name of a chief, or one that stands for the same task as another one.
+  member as_member();
 
  private:
+  friend class simulated_world;
   void keep(caf::actor handle);
+  void end();
 
   simulated_world& world_;
   simulated_process& process_;
   std::uint64_t start_;
+  /// Null: it is no member.
+  std::shared_ptr<member_context> application_;
 };
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include <caf/fwd.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 namespace troupe {
@@ -19,6 +20,8 @@ class simulated_surroundings {
   virtual std::uint64_t random() const = 0;
   /// The disk of the process's host (runtime/files).
   virtual file_system& files() const = 0;
+  /// Runs this soon, in a fiber of the process; never, if that ends before.
+  virtual void start_program(std::function<void()> program) const = 0;
   /// Of a system; null: it is a real one.
   static const simulated_surroundings* of(const caf::actor_system& system);
 

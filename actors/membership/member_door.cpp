@@ -107,7 +107,8 @@ caf::result<wire<member_identity>> member_door_state::adopt(const membership_act
   terms_ = terms;
   last_heard_ = clock_.now();
   self_->monitor(chief_);
-  if (options_.directory) self_->send(options_.directory, adopt_atom_v, chief_, wire<job_sizes>{terms.jobs});
+  if (options_.directory)
+    self_->send(options_.directory, adopt_atom_v, presence_actor{chief_}, wire<job_sizes>{terms.jobs});
   return wire<member_identity>{self};
 }
 

@@ -48,7 +48,7 @@ membership_actor::behavior_type membership_state::make_behavior(dialer_actor dia
   ++epoch_;
   if (audience_.client) self_->send(audience_.client, view_atom_v, servers());
   if (audience_.directory)
-    self_->send(audience_.directory, adopt_atom_v, membership_actor{self_}, wire<job_sizes>{jobs()});
+    self_->send(audience_.directory, adopt_atom_v, presence_actor{membership_actor{self_}}, wire<job_sizes>{jobs()});
   return {
       [this](suspect_atom, std::uint64_t key, wire<status>& why) {
         if (key < members_.size() && why.open().ok()) suspect(key, *why);

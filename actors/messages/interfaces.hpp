@@ -136,7 +136,8 @@ using parameter_server_actor =
                      caf::replies_to<dismiss_atom, std::uint64_t, wire<session_fence>>::with<caf::ok_atom>,
                      caf::replies_to<alive_atom, std::uint64_t>::with<std::uint64_t>>;
 
-/// Hears of one member each time that it comes or goes. The first element is its door, for the chief's own process.
+/// Hears of one member each time that it comes or goes. The first element is its door, for a listener of the chief's
+/// own process; null: the listener reaches it by its address.
 using presence_listener = caf::typed_actor<caf::reacts_to<presence_atom, caf::strong_actor_ptr, wire<member_record>>>;
 
 /// Hears that a peer is lost, by the key that it is watched under.
@@ -147,19 +148,22 @@ using suspicion_listener = caf::typed_actor<caf::reacts_to<suspect_atom, std::ui
 using actor_finder = caf::typed_actor<
     caf::replies_to<find_atom, std::string, std::int64_t>::with<caf::strong_actor_ptr, wire<actor_interface>>>;
 
+/// Says who is there: the chief's membership, or who stands in for it (runtime/simulation/own_member.hpp).
+using presence_actor = detail::extend<actor_finder,
+                                      // Tells how these members are now, and each change, until the listener ends.
+                                      caf::reacts_to<follow_atom, presence_listener, wire<std::vector<task_id>>>>;
+
 /// Tells who waits, in all processes that it can reach, for those who ask why a job stands still. They have so many
 /// nanoseconds; of those that have not answered then it says so.
 using wait_teller = caf::typed_actor<caf::replies_to<why_atom, std::int64_t>::with<wire<cluster_waits>>>;
 
 /// Who is in, with epochs; see membership.hpp.
 using membership_actor =
-    detail::extend<detail::extend<actor_finder, caf::replies_to<why_atom, std::int64_t>::with<wire<cluster_waits>>>,
+    detail::extend<detail::extend<presence_actor, caf::replies_to<why_atom, std::int64_t>::with<wire<cluster_waits>>>,
                    caf::reacts_to<suspect_atom, std::uint64_t, wire<status>>,
                    caf::replies_to<view_atom>::with<wire<cluster_view>>,
                    // A member ends: the chief takes back what it has given to it.
                    caf::reacts_to<leave_atom, wire<departure>>,
-                   // Tells how these members are now, and each change, until the listener ends.
-                   caf::reacts_to<follow_atom, presence_listener, wire<std::vector<task_id>>>,
                    // Answers with the view as soon as all these tasks are present, or after so many nanoseconds.
                    caf::replies_to<watch_atom, wire<std::vector<task_id>>, std::int64_t>::with<wire<cluster_view>>,
                    // Ends all members in order, with this status as their reason.
@@ -253,7 +257,7 @@ using directory_actor = caf::typed_actor<
     caf::reacts_to<release_atom, std::shared_ptr<actor_link>>,
     // From the clock: requests over the link may be late.
     caf::reacts_to<caf::tick_atom, std::shared_ptr<actor_link>>,
-    caf::reacts_to<adopt_atom, membership_actor, wire<job_sizes>>>;
+    caf::reacts_to<adopt_atom, presence_actor, wire<job_sizes>>>;
 
 /// Judges by silence; see failure_detector.hpp.
 using failure_detector_actor = caf::typed_actor<caf::reacts_to<watch_atom, std::uint64_t, pingable_actor>,

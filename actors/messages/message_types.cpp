@@ -67,6 +67,7 @@ void add_troupe_types(caf::actor_system_config& config) {
   add_type<parameter_server_actor>(config, "troupe.parameter_server");
   add_type<member_actor>(config, "troupe.member");
   add_type<membership_actor>(config, "troupe.membership");
+  add_type<presence_actor>(config, "troupe.presence");
   add_type<wait_teller>(config, "troupe.wait_teller");
   add_type<event_listener>(config, "troupe.event_listener");
   add_type<wire<group_candidate>>(config, "troupe.group_candidate");

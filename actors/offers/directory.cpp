@@ -44,7 +44,7 @@ directory_actor::behavior_type directory_state::make_behavior(std::shared_ptr<ad
       [this](follow_atom, const std::shared_ptr<actor_link>& link) { follow(link); },
       [this](release_atom, const std::shared_ptr<actor_link>& link) { release(link); },
       [](caf::tick_atom, const std::shared_ptr<actor_link>& link) { link->end_late_requests(); },
-      [this](adopt_atom, const membership_actor& chief, wire<job_sizes>& jobs) {
+      [this](adopt_atom, const presence_actor& chief, wire<job_sizes>& jobs) {
         if (!jobs.open().ok()) return;
         book_->know(*jobs);
         take_chief(chief);
@@ -135,7 +135,7 @@ void directory_state::release(const std::shared_ptr<actor_link>& link) {
   });
 }
 
-void directory_state::take_chief(const membership_actor& chief) {
+void directory_state::take_chief(const presence_actor& chief) {
   // What was asked before their link broke is not answered any more.
   if (chief_) requests_.lost(chief_.address(), {status_code::unavailable, "the link to the chief broke"});
   if (chief_) unwatch(chief_.address());
@@ -163,11 +163,12 @@ void directory_state::take_presence(const caf::strong_actor_ptr& door, const mem
   }
   addresses_[task] = record.address;
   member.present = true;
+  member.is_dialled = !door;
   if (task.job == "chief")
     search_all(task, member);
-  else if (!is_chiefs())
+  else if (member.is_dialled)
     reach(task, member);
-  else if (const auto handle = caf::actor_cast<member_actor>(door); handle && handle != member.door)
+  else if (const auto handle = caf::actor_cast<member_actor>(door); handle != member.door)
     reached(task, member, handle);
 }
 
@@ -202,7 +203,7 @@ void directory_state::reached(const task_id& task, followed_member& member, cons
   lose_door(member, {status_code::unavailable, to_string(task) + " is another process now"});
   member.door = door;
   watch(door.address());
-  if (!is_chiefs()) {
+  if (member.is_dialled) {
     if (!detector_) detector_ = self_->spawn(failure_detector, suspicion_listener{directory_actor{self_}}, detection_);
     self_->send(detector_, watch_atom_v, member.key, pingable_actor{door});
   }
@@ -279,7 +280,7 @@ void directory_state::later_again(const task_id& task) {
     auto& member = found->second;
     if (is_reached(task, member))
       search_all(task, member);
-    else if (!is_chiefs())
+    else if (member.is_dialled)
       reach(task, member);
   });
 }

@@ -61,6 +61,8 @@ class directory_state {
   struct followed_member {
     std::uint64_t key = 0;
     bool present = false;
+    /// Nobody gives its door to this process.
+    bool is_dialled = false;
     /// How to reach it; null until it was dialled.
     member_actor door;
     bool dialling = false;
@@ -75,7 +77,7 @@ class directory_state {
   // for this member
   void follow(const std::shared_ptr<actor_link>& link);
   void release(const std::shared_ptr<actor_link>& link);
-  void take_chief(const membership_actor& chief);
+  void take_chief(const presence_actor& chief);
   void ask_of(std::vector<task_id> tasks);
   void take_presence(const caf::strong_actor_ptr& door, const member_record& record);
   static bool is_reached(const task_id& task, const followed_member& member);
@@ -93,7 +95,6 @@ class directory_state {
   void watch(const caf::actor_addr& whom);
   void unwatch(const caf::actor_addr& whom);
   void down(const caf::down_msg& what);
-  bool is_chiefs() const { return chief_ && chief_.node() == self_->node(); }
 
   pointer self_;
   timers clock_;
@@ -102,7 +103,7 @@ class directory_state {
   dialer_actor dialer_;
   failure_detector_options detection_;
   failure_detector_actor detector_;
-  membership_actor chief_;
+  presence_actor chief_;
   std::list<open_search> searches_;
   std::map<task_id, followed_member> followed_;
   std::map<task_id, task_address> addresses_;

@@ -1,6 +1,7 @@
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/has_ended.hpp>
+#include <troupe/actors/fibers/simulated_surroundings.hpp>
 #include <troupe/actors/offers/child_scope.hpp>
 #include <troupe/actors/offers/member.hpp>
 
@@ -57,8 +58,9 @@ void member_context::enter(const std::shared_ptr<member_context>& member) {
 std::shared_ptr<member_context> member_context::here() {
   if (const auto* const around = fiber_host::current_environment())
     if (auto application = around->application()) return application;
+  const auto* const system = decoding_system != nullptr ? decoding_system : simulated_system();
   return members_of_process::instance().find(
-      [](const member_context& each) { return decoding_system == nullptr || &each.system == decoding_system; });
+      [system](const member_context& each) { return system == nullptr || &each.system == system; });
 }
 
 void member_context::set_on_failure(std::function<void(const status&)> act) {

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <troupe/actors/fibers/answer_exceptions.hpp>
+#include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/actors/offers/actor_reference.hpp>
 #include <troupe/actors/offers/member_context.hpp>
 
@@ -49,10 +50,13 @@ class member {
   caf::actor_system& system() const { return context_->live_system(); }
 
   /// `system().spawn(...)`; the actor ends with the member, and after the member's end at once. Who asks it hears what
-  /// an event-based one throws (answer_exceptions.hpp). @throws as `system`
+  /// an event-based one throws (answer_exceptions.hpp). In a simulation, where nothing has a thread,
+  /// a detached one (`spawn<caf::detached>`) takes turns, and a blocking one is a fiber (blocking_fiber.hpp).
+  /// @throws as `system`
   template <caf::spawn_options Options = caf::no_spawn_options, class F, class... Ts>
   auto spawn(F body, Ts&&... arguments) const {
-    auto handle = system().template spawn<Options>(detail::answering(std::move(body)), std::forward<Ts>(arguments)...);
+    auto handle =
+        spawn_where_threads_are<Options>(system(), detail::answering(std::move(body)), std::forward<Ts>(arguments)...);
     keep(caf::actor_cast<caf::actor>(handle));
     return handle;
   }

@@ -45,6 +45,7 @@ status problem_of_inputs(const closure& what) {
 
 closure_courier_state::~closure_courier_state() {
   if (!queue_) return;
+  desk_.link().withdraw(known_);
   const status over{status_code::failed_precondition, "the member has ended that has scheduled it"};
   queue_->close(over);
   queue_->drain(arrived_);
@@ -60,6 +61,7 @@ closure_courier_actor::behavior_type closure_courier_state::make_behavior(std::s
   desk_ = std::move(desk);
   desk_.watch(
       self_, [this](const closure_desk_actor&) { send_waiting(); }, [](const status&) {});
+  known_ = desk_.link().once_known(make_notifier(self_, [this] { send_waiting(); }));
   return {
       [this](cancel_atom, const closure_ptr& unwanted) {
         take_submitted();
@@ -108,7 +110,7 @@ void closure_courier_state::send_when_ready(const closure_ptr& what) {
       return input.producer->on_end(make_notifier(self_, [this, what] { send_when_ready(what); }));
 }
 
-/// The desk is there, again perhaps.
+/// The desk is there, again perhaps, or never will be.
 void closure_courier_state::send_waiting() {
   std::vector<closure_ptr> waiting;
   for (const auto& [_, each] : open_)
@@ -119,7 +121,12 @@ void closure_courier_state::send_waiting() {
 
 void closure_courier_state::send(const closure_ptr& what) {
   if (auto problem = problem_of_inputs(*what); !problem.ok()) return end(*what, std::move(problem));
-  if (!desk_.is_up()) return;
+  if (!desk_.is_up()) {
+    // Any other reason may pass.
+    if (auto why = desk_.why(); why.code() == status_code::not_found)
+      end(*what, why.wrap(status_code::failed_precondition, "there is no chief who would have it run"));
+    return;
+  }
   const auto left = std::max(what->deadline - clock_.now(), duration{1});
   auto& one = open_.at(what.get());
   try {

@@ -5,7 +5,8 @@
 //
 // The remote values are the same as the chief's, and so is the queue that `schedule` leaves closures in: it counts what
 // has not ended, and refuses what comes after the member's end. A closure is submitted once: when the link to the chief
-// is lost, it fails with `unavailable`, since nobody here knows whether it has run.
+// is lost, it fails with `unavailable`, since nobody here knows whether it has run. Where there is no chief (own hosts
+// of a simulation) it fails at once.
 //
 // A cancelled closure has ended here at once; who asks whether it runs still is answered by the chief.
 #pragma once
@@ -64,6 +65,8 @@ class closure_courier_state {
   timers clock_;
   std::shared_ptr<submission_queue> queue_;
   actor_reference<closure_desk_actor> desk_;
+  /// Of `once_known`.
+  std::uint64_t known_ = 0;
   std::unordered_map<const closure*, delivery> open_;
   std::vector<closure_ptr> arrived_;
   std::uint64_t last_number_ = 0;

@@ -1,4 +1,5 @@
 #include <troupe/actors/closures/worker.hpp>
+#include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/actors/membership/member_door.hpp>
 #include <troupe/actors/offers/directory.hpp>
 #include <troupe/actors/offers/member.hpp>
@@ -55,14 +56,13 @@ member_actors member_actors::spawn(caf::actor_system& system, member_plan plan, 
     auto chosen = options.worker;
     chosen.application = made.application;
     chosen.task = plan.who.task;
-    door.worker = keep(plan.detached ? system.spawn<caf::detached>(worker, plan.dialer, std::move(chosen))
-                                     : system.spawn(worker, plan.dialer, std::move(chosen)));
+    // User code computes for long.
+    door.worker = keep(spawn_with_thread(system, worker, plan.dialer, std::move(chosen)));
   } else if (plan.who.task.job == "ps") {
     door.server = keep(system.spawn(parameter_server, plan.who.incarnation, options.server));
   }
   // It answers the chief's pings, whatever the application's actors keep CAF's threads with.
-  made.door = keep(plan.detached ? system.spawn<caf::detached>(member_door, std::move(door))
-                                 : system.spawn(member_door, std::move(door)));
+  made.door = keep(spawn_with_thread(system, member_door, std::move(door)));
   made.application->set_on_failure(failing(made.door, on_end));
   if (!options.on_member) return made;
   try {

@@ -22,8 +22,6 @@ struct node_options;
 struct member_plan {
   member_identity who;
   dialer_actor dialer;
-  /// User code computes for long; only a simulation runs it on its scheduler.
-  bool detached = true;
   /// Called once, in an actor of the member's; not any more when the application's end has begun.
   std::function<void(const member_end&)> on_end;
   /// Takes what happens to the application's actors. Empty: the program's log does.

@@ -5,6 +5,7 @@
 #include <troupe/runtime/simulation/simulated_middleman.hpp>
 #include <troupe/runtime/simulation/simulated_network.hpp>
 #include <troupe/runtime/simulation/simulated_process.hpp>
+#include <troupe/runtime/simulation/simulated_program.hpp>
 
 #include <caf/execution_unit.hpp>
 #include <caf/exit_reason.hpp>
@@ -47,6 +48,7 @@ struct simulated_process::config : caf::actor_system_config, simulated_surroundi
     return process.in_.application();
   }
   file_system& files() const override { return *disk; }
+  void start_program(std::function<void()> program) const override { start_program_in(process, std::move(program)); }
   std::shared_ptr<connector> make_connector() const override { return std::make_shared<simulated_connector>(process); }
 
   simulated_process& process;

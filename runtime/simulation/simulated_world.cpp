@@ -1,5 +1,7 @@
 #include <troupe/actors/fibers/open_waits.hpp>
+#include <troupe/actors/offers/member.hpp>
 #include <troupe/runtime/simulation/fault_player.hpp>
+#include <troupe/runtime/simulation/simulated_member.hpp>
 #include <troupe/runtime/simulation/simulated_program.hpp>
 #include <troupe/runtime/simulation/world_implementation.hpp>
 
@@ -51,7 +53,8 @@ simulated_world::~simulated_world() = default;
 // --- hosts ----------------------------------------------------------------------------------------------------------
 
 void simulated_world::host(const std::string& name, std::function<void(simulated_host&)> program) {
-  const auto boot = [this, program = std::move(program)](simulated_process& started) {
+  const auto latest = std::make_shared<std::weak_ptr<simulated_host>>();
+  const auto boot = [this, latest, program = std::move(program)](simulated_process& started) {
     const auto number = started.host();
     const auto here = std::make_shared<simulated_host>(*this, started, implementation_->hosts[number]->starts);
     start_program_in(started, [here, program] { program(*here); }, {.on_failure = [this, number](const status& why) {
@@ -61,8 +64,12 @@ void simulated_world::host(const std::string& name, std::function<void(simulated
                      }});
     // Others of its programs may still refer to it.
     started.keep_object(here);
+    *latest = here;
   };
-  implementation_->add_host(name, {.boot = boot, .at_end = {}});
+  const auto at_end = [latest](simulated_process&) {
+    if (const auto here = latest->lock()) here->end();
+  };
+  implementation_->add_host(name, {.boot = boot, .at_end = at_end});
 }
 
 std::vector<std::string> simulated_world::hosts() const {
@@ -326,6 +333,13 @@ space_time simulated_world::picture() const {
 const std::string& simulated_host::name() const { return process_.name(); }
 caf::actor_system& simulated_host::system() const { return process_.system(); }
 void simulated_host::start_program(std::function<void()> program) { start_program_in(process_, std::move(program)); }
+member simulated_host::as_member() {
+  if (!application_) application_ = become_member(*world_.implementation_, process_);
+  return member{application_};
+}
+void simulated_host::end() {
+  if (application_) leave(*application_, process_);
+}
 void simulated_host::keep(caf::actor handle) { process_.keep(std::move(handle)); }
 
 }  // namespace troupe

@@ -1,6 +1,5 @@
 #include <troupe/actors/closures/coordinator.hpp>
 #include <troupe/actors/closures/weak_coordinator.hpp>
-#include <troupe/actors/functions/build_id.hpp>
 #include <troupe/actors/membership/event_bus.hpp>
 #include <troupe/actors/membership/membership.hpp>
 #include <troupe/actors/offers/directory.hpp>
@@ -24,16 +23,6 @@ namespace troupe {
 
 namespace {
 
-member_identity identity_of(const task_id& task, const simulated_process& process) {
-  member_identity result;
-  result.task = task;
-  result.incarnation = process.incarnation();
-  result.build_id = program_build_id();
-  result.functions = function_registry::instance().names();
-  result.host = process.name();
-  return result;
-}
-
 world_options options_of(const simulation_options& chosen) {
   return {.seed = chosen.seed,
           .latency_min = chosen.latency_min,
@@ -46,8 +35,6 @@ world_options options_of(const simulation_options& chosen) {
 }
 
 }  // namespace
-
-std::string host_of(const task_id& task) { return fmt::format("{}-{}", task.job, task.index); }
 
 simulation::implementation::implementation(const simulation_options& chosen)
     : options(chosen),
@@ -173,7 +160,6 @@ void simulation::implementation::start_member(const task_id& task, simulated_pro
   auto made = member_actors::spawn(process.system(),
                                    {.who = identity_of(task, process),
                                     .dialer = process.spawn(network_dialer, tcp_connector::of_system(process.system())),
-                                    .detached = false,
                                     .on_end = [this, task](const member_end& how) { end(task, how); },
                                     .report = [this](const std::string& line) { note(line); }},
                                    options.cluster.members);
@@ -194,8 +180,7 @@ void simulation::implementation::stop(const task_id& task, simulated_process& dy
     present.clear();
   }
   const auto application = applications.extract(task);
-  application.mapped()->begin_end();
-  for (auto& actor : application.mapped()->take_actors()) dying.keep(std::move(actor));
+  leave(*application.mapped(), dying);
 }
 
 void simulation::implementation::end(const task_id& task, const member_end& how) {

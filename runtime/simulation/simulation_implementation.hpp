@@ -3,6 +3,7 @@
 
 #include <troupe/runtime/cluster/chief_actors.hpp>
 #include <troupe/runtime/simulation.hpp>
+#include <troupe/runtime/simulation/simulated_member.hpp>
 #include <troupe/runtime/simulation/world_implementation.hpp>
 
 #include <map>
@@ -14,11 +15,6 @@
 namespace troupe {
 
 inline const task_id chief_task{"chief", 0};
-/// Where each task listens, on its own host.
-inline constexpr std::uint16_t members_port = 1;
-
-/// The name of the task's host.
-std::string host_of(const task_id& task);
 
 struct simulation::implementation {
   explicit implementation(const simulation_options& chosen);

@@ -240,7 +240,7 @@ void simulated_world::implementation::check() const {
     throw failed_precondition_error{
         turns.ran->name() +
         " has started a thread: it has spawned a detached or blocking actor, which no seed controls. Spawn it with "
-        "spawn_with_thread (own_thread.hpp), which gives it none in a simulation, and let its code wait as a fiber"};
+        "its host or member, or spawn_with_thread (own_thread.hpp), which give it none in a simulation"};
   if (!violated.empty()) throw violation{violated};
   for (const auto& each : invariants)
     if (!each.holds())

@@ -64,6 +64,7 @@ BOOST_AUTO_TEST_CASE(every_element_of_every_message_between_processes_is_known_b
   elements<shard_actor>::check(config);
   elements<parameter_server_actor>::check(config);
   elements<membership_actor>::check(config);
+  elements<presence_actor>::check(config);
   elements<member_actor>::check(config);
   elements<event_listener>::check(config);
   elements<event_bus_actor>::check(config);
