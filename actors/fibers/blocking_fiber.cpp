@@ -37,14 +37,9 @@ void blocking_fiber::live() {
   cleanup(std::move(reason), context());
 }
 
-bool blocking_fiber::has_data() {
-  if (mailbox().queue().empty()) mailbox().fetch_more();
-  return !mailbox().queue().empty();
-}
-
 void blocking_fiber::await_data() {
   const awaiting what{"a message"};
-  while (!has_data()) {
+  while (peek_at_next_mailbox_element() == nullptr) {
     completion arrival;
     arrival_ = &arrival;
     const std::shared_ptr<void> forgotten{nullptr, [this](void*) { arrival_ = nullptr; }};

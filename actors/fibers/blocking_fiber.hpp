@@ -32,7 +32,6 @@ class blocking_fiber final : public caf::blocking_actor {
   bool await_data(timeout_type deadline) override;
 
  private:
-  bool has_data();
   void live();
 
   std::function<void(caf::blocking_actor*)> body_;

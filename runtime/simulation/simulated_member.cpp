@@ -111,7 +111,7 @@ presence_actor::behavior_type host_presence(presence_actor::pointer self, simula
 
 /// The process of which others can't find what it offers ends.
 void open_door(const member_actor& door, simulated_world::implementation& all, simulated_process& process) {
-  constexpr duration limit = std::chrono::seconds{10};
+  static constexpr duration limit = std::chrono::seconds{10};
   start_program_in(process, [door, &system = process.system()] { publish_actor(system, door, members_port, limit); },
                    {.application = {}, .on_failure = [&all, host = process.host()](const status& why) {
                       all.end(host, why.wrap(why.code(), "it can't become a member"));

@@ -75,16 +75,6 @@ void require_program(simulation& cluster, std::function<void()> program, duratio
   BOOST_TEST(running.problem().ok(), running.problem().render());
 }
 
-template <class Work>
-status problem_of(Work work) {
-  try {
-    work();
-  } catch (const error& thrown) {
-    return thrown.get_status();
-  }
-  return {};
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(an_actor_on_each_member_is_found_by_its_name_and_answers_bit_for_bit) {

@@ -60,16 +60,6 @@ using namespace harbour;
 
 namespace {
 
-template <class Work>
-status problem_of(Work work) {
-  try {
-    work();
-    return {};
-  } catch (const error& thrown) {
-    return thrown.get_status();
-  }
-}
-
 auto says(std::string text) {
   return [text](const error& refused) { return contains(refused.message(), text); };
 }

@@ -53,16 +53,6 @@ using namespace belfry;
 
 namespace {
 
-template <class Work>
-status problem_of(Work work) {
-  try {
-    work();
-    return {};
-  } catch (const error& thrown) {
-    return thrown.get_status();
-  }
-}
-
 /// A host's function whose problem fails the test.
 std::function<void(simulated_host&)> visitor(std::function<void(const member&)> work, int& visits) {
   return [=, &visits](simulated_host& here) {

@@ -2,6 +2,8 @@
 // a simulation has one thread, so it needs no lock.
 #pragma once
 
+#include "support/refusal.hpp"
+
 #include <troupe/actors/closures/current_worker.hpp>
 #include <troupe/actors/closures/worker.hpp>
 #include <troupe/runtime/simulation.hpp>
@@ -163,8 +165,6 @@ inline bool ended(const remote_value_base& x) { return x.state() != remote_value
 inline status end_of(const remote_value_base& x) {
   return ended(x) ? x.scheduled()->end_status() : status{status_code::failed_precondition, "it has not ended"};
 }
-
-inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 /// Whether no epoch of the membership's events is below an earlier one (M-1).
 inline bool epochs_never_decrease(const simulation& cluster) {

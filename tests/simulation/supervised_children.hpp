@@ -116,16 +116,6 @@ struct nursery {
   }
 };
 
-template <class Work>
-status problem_of(Work work) {
-  try {
-    work();
-  } catch (const error& thrown) {
-    return thrown.get_status();
-  }
-  return {};
-}
-
 inline void require_parts(const status& problem, const std::string& code, const std::vector<std::string>& parts) {
   BOOST_TEST(to_string(problem.code()) == code, problem.render());
   for (const auto& part : parts) BOOST_TEST(contains(problem.render(), part), problem.render());

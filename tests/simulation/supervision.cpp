@@ -15,7 +15,6 @@ BOOST_AUTO_TEST_SUITE(supervision_suite)
 using supervision_test::child_actor;
 using supervision_test::home;
 using supervision_test::nursery;
-using supervision_test::problem_of;
 using supervision_test::require_parts;
 
 // --- restarts -------------------------------------------------------------------------------------------------------

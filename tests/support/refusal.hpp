@@ -1,6 +1,8 @@
 // How tests look at what troupe refuses: the class of the error, and what its text says.
 #pragma once
 
+#include <troupe/device/base/error.hpp>
+
 #include <boost/test/unit_test.hpp>
 
 #include <string>
@@ -9,6 +11,17 @@
 namespace troupe {
 
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+/// What `work` throws of troupe's errors; ok if it throws none.
+template <class Work>
+status problem_of(Work work) {
+  try {
+    work();
+  } catch (const error& thrown) {
+    return thrown.get_status();
+  }
+  return {};
+}
 
 /// The message of the error of this class that `work` throws; without one the test fails.
 template <class Error, class Work>
