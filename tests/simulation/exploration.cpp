@@ -387,7 +387,9 @@ BOOST_FIXTURE_TEST_CASE(several_processes_share_a_search_and_one_that_crashes_is
   const auto found = explore(wrong, options).found;
   BOOST_TEST_REQUIRE(found.has_value());
   BOOST_TEST(contains(found->what, "an acknowledged addition is lost"));
-  BOOST_TEST(found->plan.faults.size() == 1u);
+  // Which seed is found first, and so how many of its faults it takes, the processes' speed decides.
+  const auto faults = found->plan.faults.size();
+  BOOST_TEST((faults >= 1 && faults <= 5));
   auto mended = counting(30);
   mended.processes = 0;
   const auto good = explore(right, mended);
