@@ -133,9 +133,9 @@ exploration explore_every_message(const scenario& what, const std::vector<std::s
 exploration explore_deviations(const scenario& what, std::size_t deviations_max, exploration_options options = {});
 
 /// Runs a scenario twice with the same world, in which every step is traced, and says where the second run differs from
-/// the first: both lines, and what came before. Nothing: they are the same. A difference comes from what no world
-/// controls: the wall clock, std::random_device, threads, addresses that decide an order, variables that keep something
-/// from the run before.
+/// the first: both lines, and what came before. Nothing: they are the same, and so are two that fail alike. A
+/// difference comes from what no world controls: the wall clock, std::random_device, threads, addresses that decide an
+/// order, variables that keep something from the run before.
 std::optional<std::string> find_difference(const scenario& what, world_options world = {});
 
 /// The same as `explore`, with seeds that have failed before as the first ones; one that fails is kept for the next

@@ -50,8 +50,7 @@ void blocking_fiber::await_data() {
 bool blocking_fiber::await_data(timeout_type) {
   throw failed_precondition_error{
       "a blocking actor waits for a message with caf::after, by the wall clock, which no seed of a simulation "
-      "controls: "
-      "let it send a message to itself (delayed_send)"};
+      "controls: let it send a message to itself (delayed_send)"};
 }
 
 }  // namespace troupe

@@ -31,6 +31,7 @@ auto spawn_where_threads_are(caf::actor_system& system, F body, Ts&&... argument
   return system.template spawn<Options>(std::move(body), std::forward<Ts>(arguments)...);
 }
 
+/// `system.spawn<caf::detached>` where there are threads.
 template <class... Ts>
 auto spawn_with_thread(caf::actor_system& system, Ts&&... arguments) {
   return spawn_where_threads_are<caf::detached>(system, std::forward<Ts>(arguments)...);

@@ -148,7 +148,7 @@ using suspicion_listener = caf::typed_actor<caf::reacts_to<suspect_atom, std::ui
 using actor_finder = caf::typed_actor<
     caf::replies_to<find_atom, std::string, std::int64_t>::with<caf::strong_actor_ptr, wire<actor_interface>>>;
 
-/// Says who is there: the chief's membership, or who stands in for it (runtime/simulation/own_member.hpp).
+/// Says who is there: the chief's membership, or who stands in for it (runtime/simulation/simulated_member.hpp).
 using presence_actor = detail::extend<actor_finder,
                                       // Tells how these members are now, and each change, until the listener ends.
                                       caf::reacts_to<follow_atom, presence_listener, wire<std::vector<task_id>>>>;

@@ -69,14 +69,12 @@ void check_name(const simulated_world::implementation& all, const std::string& n
   if (task.job == "chief")
     throw failed_precondition_error{
         name +
-        " can't become a member: a chief is what a cluster has (simulation.hpp), and own hosts have none; give "
-        "the host another name"};
+        " can't become a member: own hosts have no chief, as a cluster has (simulation.hpp); give it another name"};
   for (const auto& each : all.hosts)
     if (each->name != name && task_of(each->name) == task)
       throw failed_precondition_error{
-          fmt::format("{} can't become a member: it would be {}, and so would {}; give one of "
-                      "the two another name",
-                      name, to_string(task), each->name)};
+          fmt::format("{} can't become a member: it would be {}, and so would {}; give one of them another name", name,
+                      to_string(task), each->name)};
 }
 
 member_record record_of(const task_id& task, const simulated_world::implementation& all) {

@@ -382,14 +382,14 @@ BOOST_AUTO_TEST_CASE(many_steps_may_take_longer_together_than_one_may) {
 }
 
 BOOST_FIXTURE_TEST_CASE(several_processes_share_a_search_and_one_that_crashes_is_a_finding, environment) {
-  auto options = counting(1000);
+  // Of these seeds one fails: with more, the processes' speed would decide which is found first.
+  auto options = counting(10);
   options.processes = 3;
   const auto found = explore(wrong, options).found;
   BOOST_TEST_REQUIRE(found.has_value());
   BOOST_TEST(contains(found->what, "an acknowledged addition is lost"));
-  // Which seed is found first, and so how many of its faults it takes, the processes' speed decides.
-  const auto faults = found->plan.faults.size();
-  BOOST_TEST((faults >= 1 && faults <= 5));
+  BOOST_TEST(found->seed == 4u);
+  BOOST_TEST(found->plan.faults.size() == 1u);
   auto mended = counting(30);
   mended.processes = 0;
   const auto good = explore(right, mended);
@@ -461,7 +461,7 @@ BOOST_FIXTURE_TEST_CASE(what_fires_in_a_run_that_fails_is_not_survived, environm
   options.plan.at(1ms).kill("server");
   const auto result = explore(
       [](simulated_world& world) {
-        world.host("server", [](simulated_host&) { sleep_for(1h); });
+        world.host("server", [](simulated_host&) {});
         world.advance(2ms);
         world.require(world.options().seed < 4, "it is alive");
       },
