@@ -24,8 +24,7 @@ constexpr std::uint64_t wake_number = 0;  // sockets count from 1
 
 [[noreturn]] void throw_no_descriptor(int reason) {
   throw resource_exhausted_error{
-      fmt::format("the bulk transport cannot watch its sockets: {}; raise the limit of open files (ulimit -n)",
-                  std::strerror(reason))};
+      fmt::format("sockets cannot be watched: {}; raise the limit of open files (ulimit -n)", std::strerror(reason))};
 }
 
 /// Blocks all signals while a thread starts, so that the thread inherits that: signals are the application's business.
@@ -60,8 +59,9 @@ void bulk_event_loop::start(const char* name) {
   try {
     thread_ = std::thread{[this] { run(); }};
   } catch (const std::system_error& failed) {
-    throw resource_exhausted_error{fmt::format(
-        "the bulk transport cannot start its thread: {}; raise the limit of threads (ulimit -u)", failed.what())};
+    throw resource_exhausted_error{
+        fmt::format("the thread that watches sockets cannot be started: {}; raise the limit of threads (ulimit -u)",
+                    failed.what())};
   }
   ::pthread_setname_np(thread_.native_handle(), name);
 }

@@ -1,4 +1,4 @@
-// One thread that waits for many sockets: what both ends of the bulk transport run on.
+// One thread that waits for many sockets: what both ends of the bulk transport run on, and the doors of ports.
 //
 // Problem: a thread for each connection costs an idle node memory, needs a bound that a few frozen peers can use up,
 // and makes "nothing is written after the deadline" a matter of locks. Solution: the sockets of one direction belong to

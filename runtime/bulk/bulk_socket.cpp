@@ -40,7 +40,7 @@ void send_without_delay(int socket) {
 }
 
 [[noreturn]] void throw_not_listening(const std::string& host, std::uint16_t port, int reason) {
-  const auto what = fmt::format("cannot listen at \"{}\" port {} for bulk data: {}", host, port, std::strerror(reason));
+  const auto what = fmt::format("cannot listen at \"{}\" port {}: {}", host, port, std::strerror(reason));
   if (reason == EADDRINUSE) throw already_exists_error{what + "; choose another port, or 0 for a free one"};
   if (reason == EADDRNOTAVAIL)
     throw invalid_argument_error{what + "; expected an address of this machine, such as \"127.0.0.1\""};
@@ -84,6 +84,9 @@ descriptor listen_on(const std::string& host, std::uint16_t port) {
   if (!listener) throw_not_listening(host, port, errno);
   const auto on = 1;
   ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  // "::" means all addresses here, whatever the system's setting.
+  const auto off = 0;
+  if (found->ai_family == AF_INET6) ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   if (::bind(listener.get(), found->ai_addr, found->ai_addrlen) != 0 ||
       ::listen(listener.get(), connections_waiting_max) != 0)
     throw_not_listening(host, port, errno);

@@ -1,4 +1,4 @@
-// The few calls on TCP sockets that the bulk transport needs, none of which waits.
+// The few calls on TCP sockets that the bulk transport and the doors of ports need, none of which waits.
 #pragma once
 
 #include <troupe/device/base/error.hpp>
@@ -25,8 +25,9 @@ bool is_numeric_host(const std::string& host);
 /// Throws unavailable_error.
 std::vector<socket_address> resolve(const std::string& host, std::uint16_t port);
 
-/// A non-blocking socket that listens; port 0 takes a free one. Throws invalid_argument_error when `host` is no address
-/// of this machine, already_exists_error when the port is taken, resource_exhausted_error when no descriptor is left.
+/// A non-blocking socket that listens; port 0 takes a free one, "::" means all addresses, those of IPv4, too.
+/// Throws invalid_argument_error when `host` is no address of this machine, already_exists_error when the port is
+/// taken, resource_exhausted_error when no descriptor is left.
 descriptor listen_on(const std::string& host, std::uint16_t port);
 std::uint16_t bound_port(int socket);
 /// The next connection that waits, non-blocking; none when there is no more or, with errno set, none could be made.

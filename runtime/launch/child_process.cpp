@@ -1,4 +1,5 @@
 #include <troupe/device/base/error.hpp>
+#include <troupe/runtime/door/descriptor_limit.hpp>
 #include <troupe/runtime/launch/child_process.hpp>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -75,6 +77,7 @@ struct exec_plan {
   int standard_input = -1;
   int standard_output = -1;
   int standard_error = -1;
+  rlimit descriptors{};
   int failure = -1;  ///< where the errno of a failed exec goes
 };
 
@@ -110,6 +113,7 @@ void reset_signals() {
   ::dup2(plan.standard_error, STDERR_FILENO);
   // Descriptors of other parts of this process stay out of the child; kernels before 5.11 do not know the flag.
   ::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+  ::setrlimit(RLIMIT_NOFILE, &plan.descriptors);
   ::execve(plan.path.c_str(), plan.arguments.data(), plan.environment.data());
   const auto reason = errno;
   [[maybe_unused]] const auto written = ::write(plan.failure, &reason, sizeof(reason));
@@ -201,6 +205,7 @@ child_process::child_process(const child_process_options& options) {
   for (auto& entry : plan.environment_storage) plan.environment.push_back(entry.data());
   plan.environment.push_back(nullptr);
   plan.parent = ::getpid();
+  plan.descriptors = descriptor_limit_for_children();
 
   const auto null = open_null();
   auto output = make_pipe();

@@ -1,5 +1,4 @@
 #include <troupe/actors/values/internal/type_name.hpp>
-#include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/rpc/grpc_library.hpp>
 #include <troupe/runtime/rpc/grpc_listener.hpp>
@@ -14,7 +13,6 @@
 #include <grpc/support/time.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/impl/server_builder_option.h>
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
 namespace troupe::rpc {
@@ -63,12 +61,6 @@ call_order read_order(v1::CallRequest& request, gpr_timespec deadline) {
   return reactor;
 }
 
-/// One address: of several that a name may have, gRPC is content with any, also when another program has the rest.
-std::string bound_address(const task_address& address) {
-  const auto host = address.host == "localhost" ? "127.0.0.1" : listen_address(address.host);
-  return to_string(task_address{host, address.port});
-}
-
 /// Reflection for this server only; gRPC's own switch is for all servers of the process.
 class reflection_option final : public ::grpc::ServerBuilderOption {
  public:
@@ -85,8 +77,6 @@ void configure(::grpc::ServerBuilder& builder, const listener_options& options) 
   builder.SetMaxReceiveMessageSize(static_cast<int>(message_bytes(options.bounds.request_bytes_max)));
   builder.SetMaxSendMessageSize(-1);  // G-1: grpc_call says which limit a result exceeds
   builder.SetOption(std::make_unique<reflection_option>());
-  // Without this, a second server on a port that is in use would get some of the connections.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   // Clients may ask as often as ours do, and with no call open.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              grpc_milliseconds(options.silence.ping_interval) / 2);
@@ -208,16 +198,15 @@ grpc_listener::grpc_listener(const listener_options& options)
     : calls_(std::make_shared<grpc_call_table>(options.bounds)), service_(options, calls_) {
   ::grpc::ServerBuilder builder;
   configure(builder, options);
-  const auto address = to_string(options.address);
-  builder.AddListeningPort(bound_address(options.address), ::grpc::InsecureServerCredentials(), &port_);
   builder.RegisterService(&service_);
+  door_ = std::make_unique<grpc_door>(builder);
   server_ = builder.BuildAndStart();
-  if (!server_ || port_ <= 0)
-    throw unavailable_error{fmt::format(
-        "can't listen on {}: the address is none of this machine, or another program uses the port", address)};
+  if (!server_) throw unavailable_error{fmt::format("gRPC does not start a server at {}", to_string(options.address))};
+  door_->open(options.address, options.silence.silence_max);
 }
 
 grpc_listener::~grpc_listener() {
+  door_.reset();
   for (auto* const each : calls_->close()) each->finish({}, server_stops, {});
   server_->Shutdown(std::chrono::system_clock::now() + farewell_limit);
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <troupe/rpc.grpc.pb.h>
+#include <troupe/runtime/rpc/grpc_door.hpp>
 #include <troupe/runtime/rpc/grpc_messages.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
 
@@ -100,13 +101,13 @@ class grpc_listener final : public listener {
  public:
   explicit grpc_listener(const listener_options& options);
   ~grpc_listener() override;
-  std::uint16_t port() const override { return static_cast<std::uint16_t>(port_); }
+  std::uint16_t port() const override { return door_->port(); }
 
  private:
   const std::shared_ptr<grpc_call_table> calls_;
   grpc_service service_;
-  int port_ = 0;
   std::unique_ptr<::grpc::Server> server_;
+  std::unique_ptr<grpc_door> door_;
 };
 
 }  // namespace troupe::rpc

@@ -1,0 +1,62 @@
+#include <troupe/device/base/error.hpp>
+#include <troupe/runtime/cluster/publish.hpp>
+#include <troupe/runtime/rpc/grpc_door.hpp>
+#include <troupe/runtime/rpc/grpc_messages.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include <grpcpp/security/server_credentials.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+namespace troupe::rpc {
+
+namespace {
+
+using external_connection = ::grpc::ServerBuilder::experimental_type::ExternalConnectionType;
+
+/// With this every client of HTTP/2 begins (RFC 9113, 3.4).
+constexpr std::string_view preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// How long a client may take from there to its settings.
+constexpr std::chrono::seconds settings_limit{5};
+
+acceptor::verdict judge_preface(std::span<const std::byte> peeked) {
+  const auto compared = std::min(peeked.size(), preface.size());
+  if (std::memcmp(peeked.data(), preface.data(), compared) != 0) return acceptor::verdict::refuse;
+  return compared == preface.size() ? acceptor::verdict::welcome : acceptor::verdict::wait_for_more;
+}
+
+}  // namespace
+
+grpc_door::grpc_door(::grpc::ServerBuilder& builder)
+    : server_end_(builder.experimental().AddExternalConnectionAcceptor(external_connection::FROM_FD,
+                                                                       ::grpc::InsecureServerCredentials())) {
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, grpc_milliseconds(settings_limit));
+}
+
+void grpc_door::open(const task_address& at, std::chrono::nanoseconds silence_max) {
+  silence_max_ms_ = static_cast<unsigned>(grpc_milliseconds(silence_max));
+  const auto host = at.host == "localhost" ? "127.0.0.1" : listen_address(at.host);
+  try {
+    acceptor_ = open_acceptor(host, at.port, judge_preface,
+                              [this](descriptor connection) { hand_over(std::move(connection)); });
+  } catch (const error& failed) {
+    throw unavailable_error{fmt::format("can't listen on {}: {}", to_string(at), failed.message())};
+  }
+}
+
+void grpc_door::hand_over(descriptor connection) {
+  // As gRPC does with what it accepts itself.
+  ::setsockopt(connection.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_max_ms_, sizeof(silence_max_ms_));
+  ::grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters accepted;
+  accepted.fd = connection.release();
+  server_end_->HandleNewConnection(&accepted);
+}
+
+}  // namespace troupe::rpc
