@@ -17,6 +17,8 @@ namespace {
 /// Fibers are named by what they run; closures' ids stay far below this bit.
 constexpr std::uint64_t resource_fiber = std::uint64_t{1} << 63;
 
+const status admitted_by_another{status_code::aborted, "another coordinator has admitted the worker"};
+
 status as_cancelled(const status& why) {
   return why.code() == status_code::cancelled ? why : why.wrap(status_code::cancelled, "cancelled");
 }
@@ -47,7 +49,7 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
       [this](admit_atom, const outcome_sink& coordinator,
              wire<session_terms>& terms) -> caf::result<worker_desk_actor> {
         if (const auto problem = terms.open(); !problem.ok()) return make_error(problem);
-        begin(coordinator, *terms);
+        if (const auto problem = begin(coordinator, *terms); !problem.ok()) return make_error(problem);
         return desk_;
       },
       [this](dismiss_atom, session_id session) {
@@ -58,8 +60,8 @@ worker_actor::behavior_type worker_state::make_behavior(dialer_actor dialer, wor
       },
       [this](run_atom, session_id session, std::uint64_t first, std::uint64_t last, wire<run_orders>& message) {
         const fiber_host::turn scope{*fibers_};
-        if (!in_session(session)) return;
-        // What was given back is not fetched any more: its data may be gone.
+        if (!in_session(session)) return tell_over(session);
+        // What was given back, or comes again, is not fetched any more: its data may be gone.
         if (first != 0 && !trays_->announce(first, last, message.arrival())) return;
         inbox_->take(session, message, [this, session, first, last](wire<run_orders>& arrived, const status& problem) {
           const fiber_host::turn within{*fibers_};
@@ -151,16 +153,22 @@ void worker_state::tell_long_waits() {
 
 // --- sessions -------------------------------------------------------------------------------------------------------
 
-void worker_state::begin(outcome_sink coordinator, const session_terms& terms) {
+/// A coordinator counts its sessions up: one that is not newer is an admission of before that comes again.
+status worker_state::begin(outcome_sink coordinator, const session_terms& terms) {
   const fiber_host::turn scope{*fibers_};
-  end_session(session_over);
+  if (admitted_by_ == coordinator.address() && terms.session <= terms_.session)
+    return in_session(terms.session) ? status{} : status{status_code::aborted, "the admission to a session of before"};
+  // Another one still counts on its session, and would wait for closures that nobody runs.
+  coordinator_ == coordinator ? end_session(session_over) : give_up_session(admitted_by_another);
   coordinator_ = std::move(coordinator);
   terms_ = terms;
   told_waiting_ = 0;
   told_recall_ = 0;
+  admitted_by_ = coordinator_.address();
   trays_->begin(terms.session, coordinator_);
   variables_->begin_session(terms.session);
   self_->monitor(coordinator_);
+  return {};
 }
 
 /// Ends the session from this side: the coordinator takes its closures back and admits the worker anew.
@@ -169,6 +177,16 @@ void worker_state::give_up_session(const status& why) {
   self_->send(coordinator_, outcome_atom_v, terms_.session, std::uint64_t{0},
               wire<run_outcomes>{{.outcomes = {}, .session_ended = why}});
   end_session(why);
+}
+
+/// Whoever has sent something of this session counts on it, though it is over here, and would wait for closures that
+/// nobody runs.
+void worker_state::tell_over(session_id session) {
+  const auto sender = caf::actor_cast<outcome_sink>(self_->current_sender());
+  if (!sender || session == told_over_) return;
+  told_over_ = session;
+  self_->send(sender, outcome_atom_v, session, std::uint64_t{0},
+              wire<run_outcomes>{{.outcomes = {}, .session_ended = session_over}});
 }
 
 void worker_state::end_session(const status& why) {
@@ -191,7 +209,7 @@ void worker_state::end_session(const status& why) {
 void worker_state::build(run_orders orders) {
   lookout_.work_came();
   for (auto& order : orders.orders) {
-    resources_[order.builds] = std::make_shared<resource_entry>();
+    if (!resources_.try_emplace(order.builds, std::make_shared<resource_entry>()).second) continue;
     start(std::move(order));
   }
 }
@@ -200,6 +218,12 @@ void worker_state::take_orders(std::uint64_t first, run_orders orders) {
   lookout_.work_came();
   if (!cancelled_ahead_.empty())
     std::erase_if(orders.orders, [this](const auto& order) { return cancelled_ahead_.erase(order.id) != 0; });
+  if (const auto waiting = trays_->size() + orders.orders.size(); waiting > options_.orders_max)
+    return give_up_session({status_code::resource_exhausted,
+                            fmt::format("{} closures wait on this worker, and its limit is {} "
+                                        "(worker_options::orders_max); raise it, or lower the coordinator's "
+                                        "window_options::window_max",
+                                        waiting, options_.orders_max)});
   const auto now = clock_.now();
   for (auto& order : orders.orders)
     if (order.deadline_ns != 0) order.deadline_ns = later(now, duration{order.deadline_ns}).time_since_epoch().count();
@@ -267,6 +291,8 @@ void worker_state::alarm_desk() {
 
 void worker_state::start(closure_order&& order) {
   const auto key = order.builds != 0 ? resource_fiber | order.builds : order.id;
+  // What an earlier session ran has ended with it, so this has come twice.
+  if (fibers_->runs(key)) return;
   const auto deadline = order.deadline_ns == 0 ? never : time_point{duration{order.deadline_ns}};
   auto shared = std::make_shared<closure_order>(std::move(order));
   auto work = [this, session = terms_.session, order = std::move(shared)] {

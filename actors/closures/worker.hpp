@@ -6,6 +6,11 @@
 // a session orders, cancellations and releases are taken in the order of their sending, however late their tensors
 // arrive; what already runs is cancelled at once, and what has not arrived yet will not run: the coordinator hears of
 // that at once, since it doesn't wait for ever for the end of what it cancelled.
+// An order that comes again never disturbs the first: what was taken before (WT-4), or has the id of what runs, is
+// ignored, and nothing is sent for it, since the coordinator waits for one outcome of each id and gets that of the
+// first. A resource is built once in a session. Of orders that wait there are at most `orders_max`: with more the
+// worker gives its session up, so that the coordinator takes its closures back.
+//
 // A closure that uses a resource which is still being built waits for it in a fiber; one whose resource failed to build
 // fails with that error.
 //
@@ -77,9 +82,10 @@ class worker_state : public closure_environment {
     bool told = false;
   };
 
-  void begin(outcome_sink coordinator, const session_terms& terms);
+  status begin(outcome_sink coordinator, const session_terms& terms);
   void give_up_session(const status& why);
   void end_session(const status& why);
+  void tell_over(session_id session);
   bool in_session(session_id session) const { return coordinator_ && session == terms_.session; }
   void build(run_orders orders);
   void take_orders(std::uint64_t first, run_orders orders);
@@ -112,6 +118,9 @@ class worker_state : public closure_environment {
   std::map<const void*, std::shared_ptr<void>> locals_;
   outcome_sink coordinator_;
   session_terms terms_;
+  caf::actor_addr admitted_by_;
+  /// The last session that was not known any more and whose sender was told so.
+  session_id told_over_ = 0;
   std::optional<inbox<session_id>> inbox_;
   /// What it was sent and has not begun, and what it has not sent.
   std::shared_ptr<worker_trays> trays_ = std::make_shared<worker_trays>();

@@ -16,9 +16,6 @@
 
 namespace troupe {
 
-/// As its worker knows it, which sets its alarm.
-using worker_desk_with_alarm = worker_desk_actor::extend<caf::reacts_to<caf::tick_atom>>;
-
 worker_desk_with_alarm::behavior_type worker_desk(worker_desk_with_alarm::pointer self, caf::actor_addr worker,
                                                   std::shared_ptr<worker_trays> trays);
 

@@ -26,6 +26,10 @@ struct worker_options {
   /// While a closure computes, outcomes of others are sent by the worker's desk, after so long.
   duration desk_delay = std::chrono::milliseconds{2};
   inbox_limits inbox;
+  /// Orders that have come and not begun; when more come the worker gives its session up. A coordinator lets a worker
+  /// hold `window_options::window_max` closures, 1,024, and others only for those that wait for closures, so whoever
+  /// sends so many is none, or has lost count.
+  std::size_t orders_max = 8192;
   /// Closures that may wait for other closures at the same time; each keeps its stack.
   std::uint32_t waiting_max = 4096;
   /// A closure that has waited for another one for so long, of a coordinator in the same process, is told to that: it

@@ -349,6 +349,9 @@ fiber_host::turn::~turn() noexcept(false) {
 
 void fiber_host::run(std::uint64_t key, std::function<void()> work, time_point deadline) {
   assert(running_fiber() == nullptr);
+  // The fiber that has it would be destroyed, and resumed later.
+  if (runs(key))
+    throw already_exists_error{fmt::format("a fiber with the key {} runs already, and is left alone", key)};
   const turn scope{*this};
   auto taken = take_idle();
   auto& started = *taken;

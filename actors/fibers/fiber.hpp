@@ -32,6 +32,8 @@
 // deadline_exceeded_error. Waits without one end with what they wait for, which has one, and by the cancellation that
 // comes with the end of the work's time.
 //
+// F-6 Keys of live fibers differ: `run` with a key that one has changes nothing and throws.
+//
 // All calls belong to the host's actor, inside or outside a fiber as stated.
 #pragma once
 
@@ -180,9 +182,10 @@ class fiber_host {
   ~fiber_host();
   fiber_host(const fiber_host&) = delete;
 
-  /// Starts `work` in a fiber, at once, and returns when it has ended or waits. `key` names it for `cancel`; keys of
-  /// live fibers differ. After `deadline` nobody wants its result any more: `current_deadline`, and F-5. An exception
-  /// that leaves `work` ends the process: catch inside. Outside fibers only.
+  /// Starts `work` in a fiber, at once, and returns when it has ended or waits. `key` names it for `cancel`. After
+  /// `deadline` nobody wants its result any more: `current_deadline`, and F-5. An exception that leaves `work` ends the
+  /// process: catch inside. Outside fibers only. @throws already_exists_error for the key of a fiber that has not
+  /// ended, which goes on undisturbed (F-6).
   void run(std::uint64_t key, std::function<void()> work, time_point deadline = never);
 
   /// Cancels one fiber by key (nothing happens if there is none) or all of them, with the reason that waits throw.

@@ -38,7 +38,8 @@ void worker_trays::begin_turn() {
 
 bool worker_trays::announce(std::uint64_t first, std::uint64_t last, std::shared_ptr<const wire_arrival> arrival) {
   const std::scoped_lock lock{mutex_};
-  last_announced_ = std::max(last_announced_, last);
+  if (first <= last_announced_ || last < first) return false;
+  last_announced_ = last;
   if (forget_if_all_given(first, last)) return false;
   under_way_.push_back({first, last, std::move(arrival)});
   return true;
@@ -85,6 +86,11 @@ std::vector<closure_id> worker_trays::orders() const {
   ids.reserve(orders_.size());
   for (const auto& order : orders_) ids.push_back(order.id);
   return ids;
+}
+
+std::size_t worker_trays::size() const {
+  const std::scoped_lock lock{mutex_};
+  return orders_.size();
 }
 
 worker_trays::contents worker_trays::take_outcomes(std::vector<closure_outcome>& ended, bool turn_ends) {

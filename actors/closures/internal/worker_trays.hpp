@@ -13,6 +13,8 @@
 //
 // WT-1 An order is begun or given back, never both. WT-2 An outcome is sent once, by the worker or by its desk.
 // WT-3 When an outcome lies here while a closure runs, an alarm is set, at which the desk looks for it.
+// WT-4 Numbers of orders grow within a session, so a message that begins with one that was announced already is a
+// repetition: it is not even fetched, whatever has become of the first.
 //
 // Any thread.
 #pragma once
@@ -45,7 +47,7 @@ class worker_trays {
   void begin_turn();
 
   /// The worker hears of a message with the orders of these numbers, whose data may be coming; it ends by `put` or
-  /// `lose`. False: all of them were given back, and that was it.
+  /// `lose`. False: it is not wanted, since all of them were given back, or it is a repetition (WT-4).
   bool announce(std::uint64_t first, std::uint64_t last, std::shared_ptr<const wire_arrival> arrival);
   /// Of the message that begins with this number these are wanted. Those that were given back are left out.
   void put(std::uint64_t first, std::vector<closure_order> orders);
@@ -57,6 +59,7 @@ class worker_trays {
   bool remove(closure_id id);
   /// Of those that have not begun.
   std::vector<closure_id> orders() const;
+  std::size_t size() const;
 
   struct contents {
     std::vector<closure_outcome> outcomes;

@@ -74,7 +74,7 @@ closure_order use(closure_id id, resource_id resource) {
 
 /// A worker, and what its coordinator hears: "value", or why not, by closure.
 struct workplace : virtual_system {
-  workplace() {
+  explicit workplace(worker_options options = {}) : options_(std::move(options)) {
     started.clear();
     admit(1);
   }
@@ -116,6 +116,14 @@ struct workplace : virtual_system {
     send_orders_of(session, std::move(orders));
     run();
   }
+  /// The message with these numbers comes again, or is made up.
+  void repeat(session_id session, std::uint64_t first, std::vector<closure_order> orders) {
+    auto next = first;
+    for (auto& each : orders) each.number = next++;
+    caf::anon_send(worker_handle, run_atom_v, session, first, next - 1,
+                   from_elsewhere(run_orders{.orders = std::move(orders)}));
+    run();
+  }
   void cancel(session_id session, std::vector<closure_id> closures, std::vector<resource_id> released = {}) {
     caf::anon_send(worker_handle, cancel_atom_v, session,
                    from_elsewhere(cancel_orders{.closures = std::move(closures),
@@ -131,25 +139,41 @@ struct workplace : virtual_system {
     BOOST_TEST(started == expected, boost::test_tools::per_element());
   }
 
+  worker_options options_;
   installed_transport transport;
   std::map<closure_id, std::string> outcomes;
+  int outcomes_heard = 0;
   std::map<session_id, std::string> ended_sessions;
   std::uint64_t heard_recall = 0;
   outcome_sink coordinator = spawn([this]() -> outcome_sink::behavior_type {
     return {[this](outcome_atom, session_id session, std::uint64_t heard, wire<run_outcomes>& message) {
               heard_recall = std::max(heard_recall, heard);
               if (!message->session_ended.ok()) ended_sessions[session] = message->session_ended.message();
+              outcomes_heard += static_cast<int>(message->outcomes.size());
               for (const auto& each : message->outcomes)
                 outcomes[each.id] = each.ended.ok() ? std::to_string(*each.result.get<int>()) : each.ended.message();
             },
             [](await_atom, session_id, closure_id, const std::shared_ptr<const closure>&) {}};
   });
-  worker_actor worker_handle = spawn(worker, dialer_actor{}, worker_options{});
+  worker_actor worker_handle = spawn(worker, dialer_actor{}, options_);
   worker_desk_actor desk;
   /// Of later admissions.
   std::uint32_t slots = 8;
   std::uint64_t last_number = 0;
 };
+
+struct narrow_workplace : workplace {
+  narrow_workplace() : workplace(worker_options{.orders_max = 3}) {
+    slots = 1;
+    admit(2);
+  }
+};
+
+int waits_to_be_built(int number) {
+  started.push_back(number);
+  sleep_for(1s);
+  return number;
+}
 
 bool says(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -286,6 +310,114 @@ BOOST_FIXTURE_TEST_CASE(what_was_recalled_before_it_began_is_never_run_and_what_
   BOOST_TEST(outcomes.contains(5));
   // The worker says that it has heard.
   BOOST_TEST(heard_recall == 1u);
+}
+
+// What was recorded can be said again.
+BOOST_FIXTURE_TEST_CASE(an_admission_that_comes_again_changes_nothing, workplace) {
+  admit(2);
+  run_orders_of(2, {order<wait_for_cancellation>(1, 1)});
+  admit(2);
+  admit(1);
+  BOOST_TEST(outcomes_heard == 0);
+  last_number = 1;
+  run_orders_of(2, {order<run_with>(2, 2, tensor{})});
+  BOOST_TEST(outcomes[2] == "2");
+  cancel(2, {1});
+  BOOST_TEST(says(outcomes[1], "not wanted"), outcomes[1]);
+  BOOST_TEST(ended_sessions.empty());
+}
+
+// Who lost the worker without a word would wait for it for ever.
+BOOST_FIXTURE_TEST_CASE(a_coordinator_whose_worker_is_admitted_by_another_hears_so, workplace) {
+  const auto first = coordinator;
+  run_orders_of(1, {order<wait_for_cancellation>(1, 1)});
+  coordinator = spawn([]() -> outcome_sink::behavior_type {
+    return {[](outcome_atom, session_id, std::uint64_t, wire<run_outcomes>&) {},
+            [](await_atom, session_id, closure_id, const std::shared_ptr<const closure>&) {}};
+  });
+  admit(7);
+  BOOST_TEST(says(ended_sessions[1], "another coordinator has admitted the worker"), ended_sessions[1]);
+}
+
+BOOST_FIXTURE_TEST_CASE(orders_of_a_session_that_is_over_are_answered_once, workplace) {
+  admit(2);
+  for (auto i = 0; i < 3; ++i)
+    caf::send_as(coordinator, worker_handle, run_atom_v, session_id{1}, std::uint64_t{1}, std::uint64_t{1},
+                 from_elsewhere(run_orders{.orders = {order<run_with>(1, 1, tensor{})}}));
+  run();
+  check_started({});
+  BOOST_TEST(ended_sessions.size() == 1u);
+  BOOST_TEST(ended_sessions.contains(1));
+}
+
+// WT-4
+BOOST_FIXTURE_TEST_CASE(an_order_that_comes_again_is_ignored_whatever_has_become_of_the_first, workplace) {
+  slots = 1;
+  admit(2);
+  const auto runs = [] { return std::vector{order<wait_for_cancellation>(1, 1)}; };
+  const auto waits = [] { return std::vector{order<run_with>(2, 2, tensor{}), order<run_with>(3, 3, tensor{})}; };
+  run_orders_of(2, runs());
+  run_orders_of(2, waits());
+  repeat(2, 1, runs());
+  repeat(2, 2, waits());
+  check_started({1});
+  cancel(2, {1});
+  check_started({1, 2, 3});
+  repeat(2, 1, runs());
+  repeat(2, 2, waits());
+  check_started({1, 2, 3});
+  BOOST_TEST(outcomes_heard == 3);
+  BOOST_TEST(ended_sessions.empty());
+  run_orders_of(2, {order<run_with>(4, 4, tensor{})});
+  BOOST_TEST(outcomes[4] == "4");
+}
+
+// WT-4
+BOOST_FIXTURE_TEST_CASE(orders_under_way_that_come_again_are_not_fetched_again, workplace) {
+  run_orders_of(1, {order<run_with>(1, 1, large_tensor())});
+  repeat(1, 1, {order<run_with>(1, 1, large_tensor())});
+  BOOST_TEST(transport->fetches.size() == 1u);
+  complete(0);
+  check_started({1});
+  BOOST_TEST(outcomes[1] == "1");
+}
+
+BOOST_FIXTURE_TEST_CASE(an_order_with_the_id_of_a_closure_that_runs_does_not_disturb_it, workplace) {
+  run_orders_of(1, {order<sleep_an_hour>(1, 7)});
+  run_orders_of(1, {order<run_with>(1, 8, tensor{})});
+  BOOST_TEST(outcomes_heard == 0);
+  advance(1h);
+  BOOST_TEST(outcomes[1] == "7");
+  BOOST_TEST(outcomes_heard == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_resource_whose_order_comes_again_is_built_once_and_keeps_those_that_wait_for_it, workplace) {
+  const auto made = [] {
+    auto result = order<waits_to_be_built>(0, 7);
+    result.builds = 7;
+    return std::vector{result};
+  };
+  run_orders_of(1, made());
+  auto user = order<run_with, int, deferred<tensor>>(1, 1, {.index = 0});
+  user.dependencies.push_back({.resource = 7, .content = {}});
+  run_orders_of(1, {user});
+  run_orders_of(1, made());
+  advance(1s);
+  run_orders_of(1, made());
+  check_started({7});
+  BOOST_TEST(outcomes.contains(1));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_worker_that_is_sent_more_than_it_takes_gives_its_session_up_and_says_why, narrow_workplace) {
+  run_orders_of(2, {order<wait_for_cancellation>(1, 1)});
+  run_orders_of(2, {order<run_with>(2, 2, tensor{}), order<run_with>(3, 3, tensor{}), order<run_with>(4, 4, tensor{})});
+  BOOST_TEST(ended_sessions.empty());
+  run_orders_of(2, {order<run_with>(5, 5, tensor{})});
+  BOOST_TEST(says(ended_sessions[2], "worker_options::orders_max"), ended_sessions[2]);
+  check_started({1});
+  admit(3);
+  run_orders_of(3, {order<run_with>(6, 6, tensor{})});
+  check_started({1, 6});
 }
 
 /// A worker whose closure recalls orders, as a desk does while a worker computes.

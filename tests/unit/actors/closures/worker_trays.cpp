@@ -81,6 +81,23 @@ BOOST_AUTO_TEST_CASE(leave_out_what_comes_after_it_was_given_back) {
   check_given({4}, {4}, {});
 }
 
+// WT-4
+BOOST_AUTO_TEST_CASE(take_no_message_that_begins_with_a_number_that_was_announced) {
+  BOOST_TEST(announce(1, 3, coming()));
+  BOOST_TEST(!announce(1, 3, coming()));
+  BOOST_TEST(!announce(2, 5, coming()));
+  BOOST_TEST(!announce(9, 8, coming()));
+  put(1, orders_of(1, 3));
+  put_numbers(3, 3);
+  check_orders({1, 2, 3});
+  check_given({1, 2, 3}, {1, 2, 3}, {});
+  put_numbers(1, 3);
+  check_orders({});
+  begin(session + 1, {});
+  put_numbers(1, 1);
+  check_orders({1});
+}
+
 BOOST_AUTO_TEST_CASE(keep_what_a_worker_that_hears_has_not_heard_of) {
   put_numbers(1, 1);
   check_given({1, 2, 3}, {1}, {2, 3});

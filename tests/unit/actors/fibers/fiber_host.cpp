@@ -69,6 +69,25 @@ BOOST_AUTO_TEST_CASE(unwinds_its_parked_fibers_when_its_actor_ends) {
   for (const auto& outcome : outcomes) BOOST_TEST(outcome.starts_with("cancelled: "));
 }
 
+// F-6
+BOOST_AUTO_TEST_CASE(refuses_a_key_that_a_fiber_has_and_leaves_that_alone) {
+  std::string outcome;
+  auto second_ran = false;
+  point here;
+  fiber_actor actor{*this};
+  actor.start(7, [&] { outcome = park_and_tell(here); });
+  actor.act([&] {
+    BOOST_CHECK_EXCEPTION(actor.fibers().run(7, [&] { second_ran = true; }), already_exists_error,
+                          [](const auto& thrown) { return thrown.message().find("the key 7") != std::string::npos; });
+  });
+  BOOST_TEST(!second_ran);
+  BOOST_TEST(actor.fibers().active() == 1u);
+  actor.act([&] { here->complete(); });
+  BOOST_TEST(outcome == "completed");
+  actor.start(7, [&] { second_ran = true; });
+  BOOST_TEST(second_ran);
+}
+
 // F-4
 BOOST_AUTO_TEST_CASE(keeps_the_exceptions_of_its_fibers_apart) {
   std::vector<std::string> rethrown(2);
