@@ -45,6 +45,7 @@ shard_actor::behavior_type shard_state::make_behavior(shard_order order, std::ui
                                                       parameter_server_options options) {
   tolerate_stray_messages(self_);
   options_ = options;
+  clients_ = client_memory{options};
   incarnation_ = incarnation;
   gate_ = std::move(gate);
   number_ = order.shard;
@@ -59,8 +60,10 @@ shard_actor::behavior_type shard_state::make_behavior(shard_order order, std::ui
         // Before the promise, which takes the sender away.
         const auto remote =
             self_->current_sender() != nullptr && is_encoded_between(self_->node(), self_->current_sender()->node());
+        const auto process = self_->current_sender() != nullptr ? self_->current_sender()->node() : self_->node();
         auto promise = self_->make_response_promise<answer_promise>();
-        take({client, link}, remote, message, promise);
+        if (auto* const known = admit(client, process, remote, promise))
+          take(*known, {client, link}, remote, message, promise);
         return promise;
       },
   };
@@ -72,10 +75,24 @@ shard_state::~shard_state() {
 
 // --- the shard's half of V-1 ----------------------------------------------------------------------------------------
 
-void shard_state::take(const lane& from, bool remote, wire<operation_batch>& message, const answer_promise& promise) {
-  const auto& [client, link] = from;
+/// Nullptr: the sender has been told why not.
+shard_state::client_record* shard_state::admit(client_id client, const caf::node_id& process, bool remote,
+                                               const answer_promise& promise) {
   if (gate_->news() != news_) forget_given_up();
-  auto& known = clients_[client];
+  auto* const known = clients_.hear(client, self_->clock().now());
+  if (known == nullptr) {
+    answer(promise, remote, {.refused = clients_.no_room(variable_), .outcomes = {}});
+    return nullptr;
+  }
+  if (!known->process) known->process = process;
+  if (*known->process == process) return known;
+  refuse(promise, {status_code::permission_denied, "another process speaks for this client"});
+  return nullptr;
+}
+
+void shard_state::take(client_record& known, const lane& from, bool remote, wire<operation_batch>& message,
+                       const answer_promise& promise) {
+  const auto& [client, link] = from;
   if (link > known.link) {
     const auto before = std::exchange(known.link, link);
     inbox_->end({client, before}, link_over);
@@ -88,19 +105,27 @@ void shard_state::take(const lane& from, bool remote, wire<operation_batch>& mes
                     {.refused = problem.wrap(fmt::format("variable \"{}\"", variable_)), .outcomes = {}});
   inbox_->take(from, message,
                [this, from, remote, promise](wire<operation_batch>& arrived, const status& problem) mutable {
-                 auto& sender = clients_[from.first];
-                 if (from.second < sender.link) return refuse(promise, link_over);
+                 auto* const sender = still_known(from.first);
+                 if (sender == nullptr)
+                   return answer(promise, remote, {.refused = clients_.no_room(variable_), .outcomes = {}});
+                 if (from.second < sender->link) return refuse(promise, link_over);
                  if (problem.ok() && (arrived->incarnation != incarnation_ || arrived->shard != number_))
                    return refuse(promise, {status_code::aborted, "a message for another shard arrived at this one"});
-                 if (problem.ok() && !may_enter(sender, arrived->session)) {
-                   clients_.erase(from.first);
+                 if (problem.ok() && !may_enter(*sender, arrived->session)) {
+                   clients_.forget_for_good(*sender);
                    return answer(promise, remote, {.refused = worker_given_up, .outcomes = {}});
                  }
-                 if (problem.ok()) return answer(promise, remote, perform(sender, *arrived));
+                 if (problem.ok()) return answer(promise, remote, perform(*sender, *arrived));
                  // What comes after it on this link must not overtake it.
-                 sender.link = from.second + 1;
+                 sender->link = from.second + 1;
                  refuse(promise, problem);
                });
+}
+
+/// It was when its message came; but that may have waited for its tensors.
+shard_state::client_record* shard_state::still_known(client_id client) {
+  auto* const known = clients_.find(client);
+  return known != nullptr ? known : clients_.hear(client, self_->clock().now());
 }
 
 bool shard_state::may_enter(client_record& client, session_id session) const {
@@ -116,7 +141,7 @@ bool shard_state::may_enter(client_record& client, session_id session) const {
 /// long as a server lives.
 void shard_state::forget_given_up() {
   news_ = gate_->news();
-  std::erase_if(clients_, [this](const auto& each) { return !gate_->admits(each.second.session); });
+  clients_.forget_for_good_if([this](session_id session) { return !gate_->admits(session); });
 }
 
 void shard_state::answer(answer_promise promise, bool remote, outcome_batch outcomes) const {
@@ -158,7 +183,7 @@ void shard_state::keep_within_limit(outcome_batch& answer) const {
 }
 
 outcome_batch shard_state::perform(client_record& client, const operation_batch& batch) {
-  while (!client.changes.empty() && client.changes.front().sequence < batch.first_open) client.changes.pop_front();
+  clients_.acknowledge(client, batch.first_open);
   outcome_batch answer;
   answer.outcomes.reserve(batch.operations.size());
   for (const auto& operation : batch.operations)
@@ -167,16 +192,8 @@ outcome_batch shard_state::perform(client_record& client, const operation_batch&
 }
 
 operation_outcome shard_state::perform_once(client_record& client, const shard_operation& operation) {
-  const auto place =
-      std::lower_bound(client.changes.begin(), client.changes.end(), operation.sequence,
-                       [](const remembered& known, std::uint64_t sequence) { return known.sequence < sequence; });
-  if (place != client.changes.end() && place->sequence == operation.sequence) return {.ended = place->ended};
-  if (client.changes.size() >= options_.remembered_changes_max)
-    return {.ended = {status_code::resource_exhausted,
-                      fmt::format("a client has {} changes of variable \"{}\" in flight, the limit "
-                                  "(remembered_changes_max); wait for some before the next",
-                                  client.changes.size(), variable_)}};
-  return {.ended = client.changes.insert(place, {operation.sequence, perform(operation).ended})->ended};
+  return {.ended =
+              clients_.change_once(client, operation.sequence, variable_, [&] { return perform(operation).ended; })};
 }
 
 // --- operations -----------------------------------------------------------------------------------------------------
@@ -309,9 +326,9 @@ status parameter_server_state::create(shard_orders orders) {
                         shards_.size(), added, options_.shards_max)};
   for (auto& order : orders.orders) {
     const auto number = order.shard;
-    end_shard(number);
-    shards_.insert_or_assign(number,
-                             self_->spawn<caf::monitored>(shard, std::move(order), incarnation_, gate_, options_));
+    // A chief uses each number once. What comes again has been done, and values may have changed since.
+    if (!shards_.contains(number))
+      shards_.emplace(number, self_->spawn<caf::monitored>(shard, std::move(order), incarnation_, gate_, options_));
   }
   return {};
 }

@@ -2,7 +2,8 @@
 //
 // The server only creates and deletes shards, in the order in which it is asked to, and knows them by number;
 // operations go to the shards directly. A shard applies its operations one after the other, each client's in the order
-// of their submission and none twice: its half of V-1, which is written down in variable_client.hpp.
+// of their submission and none twice: its half of V-1, which is written down in variable_client.hpp. How long it knows
+// whom: client_memory.hpp.
 //
 // M-2: what is meant for another incarnation, or another shard, is refused: an address, a number and even an actor's id
 // can lead elsewhere after a restart. C-3: so is what a worker sends whose session is over (session_gate.hpp).
@@ -16,6 +17,7 @@
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/values/inbox.hpp>
 #include <troupe/actors/values/wire.hpp>
+#include <troupe/actors/variables/client_memory.hpp>
 #include <troupe/actors/variables/parameter_server_options.hpp>
 #include <troupe/actors/variables/session_gate.hpp>
 
@@ -23,7 +25,6 @@
 #include <caf/typed_event_based_actor.hpp>
 #include <caf/typed_response_promise.hpp>
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,24 +45,14 @@ class shard_state {
                                            std::shared_ptr<const session_gate> gate, parameter_server_options options);
 
  private:
-  /// A change has no outcome but how it ended.
-  struct remembered {
-    std::uint64_t sequence = 0;
-    status ended;
-  };
-  struct client_record {
-    /// Lower ones are refused.
-    link_number link = 0;
-    /// Which session was let in last, and the gate's news then.
-    session_id session = 0;
-    std::uint64_t news = 0;
-    /// Changes that may be sent again, in the order of their numbers.
-    std::deque<remembered> changes;
-  };
+  using client_record = client_memory::client;
   using lane = std::pair<client_id, link_number>;
   using answer_promise = caf::typed_response_promise<wire<outcome_batch>>;
 
-  void take(const lane& from, bool remote, wire<operation_batch>& message, const answer_promise& promise);
+  client_record* admit(client_id client, const caf::node_id& process, bool remote, const answer_promise& promise);
+  void take(client_record& known, const lane& from, bool remote, wire<operation_batch>& message,
+            const answer_promise& promise);
+  client_record* still_known(client_id client);
   bool may_enter(client_record& client, session_id session) const;
   void forget_given_up();
   void answer(answer_promise promise, bool remote, outcome_batch outcomes) const;
@@ -81,7 +72,7 @@ class shard_state {
   tensor content_;
   std::map<std::string, tensor> slots_;
   std::int64_t step_ = 0;
-  std::unordered_map<client_id, client_record> clients_;
+  client_memory clients_;
   /// Of the gate, when `clients_` were last looked through.
   std::uint64_t news_ = 0;
   std::optional<inbox<lane>> inbox_;

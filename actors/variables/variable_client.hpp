@@ -48,6 +48,9 @@
 //   - The first batch of a newer link ends the older: what waits there is refused, and what still comes over it, too.
 //   - It remembers the outcomes of changes that are open, by number, and answers from there what comes again. A change
 //     that it has no room to remember is refused, not applied.
+//   - It forgets whom it has not heard for an hour (`client_silence_max`), and refuses what such a client repeats
+//     (client_memory.hpp). An operation is repeated until its limit is over, 30 s unless its caller says otherwise, so
+//     only what has a limit of more than an hour can end like that.
 //   - It refuses what is meant for another shard, or for another life of its server (M-2).
 //   - It refuses what comes of a worker's session that the chief has ended (session_gate.hpp): a worker that was given
 //     up may be alive behind a broken link, and its closures begin again elsewhere after that (C-3).

@@ -11,7 +11,8 @@
 namespace troupe {
 
 struct variable_client_options {
-  /// How long an operation may take, retries included, unless its caller says otherwise.
+  /// How long an operation may take, retries included, unless its caller says otherwise. What takes longer than
+  /// parameter_server_options::client_silence_max may be refused when it is sent again.
   duration operation_limit = std::chrono::seconds{30};
   duration dial_limit = std::chrono::seconds{2};
   duration dial_retry = std::chrono::milliseconds{50};

@@ -90,6 +90,10 @@ struct forgetful_room : server_room {
   forgetful_room() : server_room({.remembered_changes_max = 2}) {}
 };
 
+struct narrow_room : server_room {
+  narrow_room() : server_room({.clients_max = 8, .forgotten_clients_max = 8, .remembered_changes_of_all_max = 200}) {}
+};
+
 /// Its operand is the size of the variable, so it arrives late.
 shard_operation late(std::uint64_t sequence, operation_kind kind, float content) {
   return {.sequence = sequence, .kind = kind, .operand = large_tensor(content)};
@@ -304,6 +308,58 @@ BOOST_FIXTURE_TEST_CASE(workers_that_were_given_up_leave_nothing_behind, server_
   for (session_id session = 2; session <= count; ++session) come_and_go(session);
   const auto after = ::mallinfo2().uordblks;
   BOOST_TEST(after <= before + 50 * count, after - std::min(before, after) << " bytes of " << count << " workers");
+}
+
+// Whoever makes up clients that acknowledge nothing gets the limits.
+BOOST_FIXTURE_TEST_CASE(made_up_clients_take_bounded_memory, narrow_room) {
+  constexpr std::uint64_t changes = 100;
+  const auto before = ::mallinfo2().uordblks;
+  for (client_id client = 1; client <= 2'000; ++client) {
+    operation_batch batch{.first_open = 1, .operations = {}};
+    for (std::uint64_t sequence = 1; sequence <= changes; ++sequence) batch.operations.push_back(twice(sequence));
+    operate(client, 1, std::move(batch));
+    advance(1s);
+  }
+  const auto after = ::mallinfo2().uordblks;
+  BOOST_TEST(after <= before + 200'000, after - std::min(before, after) << " bytes");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_client_too_many_is_refused_until_another_was_silent_for_long_and_harms_nobody, narrow_room) {
+  for (client_id client = 1; client <= 8; ++client) operate(client, 1, batch_of(twice(1)));
+  const auto refused = operate(9, 1, batch_of(late(1, operation_kind::assign, 1.0f)));
+  BOOST_TEST_REQUIRE(refused->there);
+  BOOST_TEST(refused->problem.ok());
+  BOOST_TEST((refused->refused.code() == status_code::resource_exhausted));
+  BOOST_TEST(refused->refused.message().find("clients_max") != std::string::npos);
+  BOOST_TEST(transport->fetches.empty());
+  BOOST_TEST(operate(8, 1, batch_of(twice(2)))->outcomes.at(0).ended.ok());
+  advance(1h);
+  BOOST_TEST(operate(9, 1, batch_of(twice(1)))->outcomes.at(0).ended.ok());
+}
+
+// V-1
+BOOST_FIXTURE_TEST_CASE(what_comes_again_after_an_hour_of_silence_is_refused_and_what_is_new_is_applied, server_room) {
+  operate(1, 1, batch_of(late(1, operation_kind::assign, 1.0f)));
+  complete(0);
+  operate(1, 1, batch_of(twice(2)));
+  advance(1h - 1s);
+  BOOST_TEST(operate(1, 2, batch_of(twice(2)))->outcomes.at(0).ended.ok());
+  BOOST_TEST(content() == 2.0f);
+  advance(1h);
+  const auto again = operate(1, 3, batch_of(twice(2)));
+  BOOST_TEST_REQUIRE(again->there);
+  BOOST_TEST((again->outcomes.at(0).ended.code() == status_code::unknown));
+  BOOST_TEST((operate(1, 2, batch_of(twice(3)))->problem.code() == status_code::aborted));
+  BOOST_TEST(operate(1, 3, batch_of(twice(3)))->outcomes.at(0).ended.ok());
+  BOOST_TEST(content() == 4.0f);
+}
+
+// A client counts its links and operations for all shards of all servers, so that these are high where it comes late.
+BOOST_FIXTURE_TEST_CASE(a_client_may_come_late_and_to_a_new_life_of_the_server, server_room) {
+  operate(1, 1'000, batch_of(late(5'000, operation_kind::assign, 1.0f), 4'000));
+  complete(0);
+  BOOST_TEST(operate(1, 1'001, batch_of(twice(5'001), 5'001))->outcomes.at(0).ended.ok());
+  BOOST_TEST(content() == 2.0f);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
