@@ -88,6 +88,7 @@ member_actor::behavior_type member_door_state::make_behavior(member_door_options
 caf::result<wire<member_identity>> member_door_state::adopt(const membership_actor& chief, const adoption& terms) {
   if (!leaving_.ok()) return make_error(leaving_);
   const auto& self = options_.self;
+  if (!chief) return make_error(status{status_code::invalid_argument, "a chief without a membership"});
   if (terms.chief.protocol != self.protocol)
     return make_error(status{status_code::failed_precondition,
                              fmt::format("{} speaks protocol {} and the chief {}: build both from the same troupe",
@@ -104,7 +105,10 @@ caf::result<wire<member_identity>> member_door_state::adopt(const membership_act
   if (chief_) self_->demonitor(chief_.address());
   ++adoptions_;
   chief_ = chief;
+  standing_.adopt(chief.node());
   terms_ = terms;
+  // It begins with a view of its own.
+  epoch_ = 0;
   last_heard_ = clock_.now();
   self_->monitor(chief_);
   if (options_.directory)

@@ -108,6 +108,8 @@ using outcome_sink = caf::typed_actor<
 /// Hears while its worker is in a closure; see worker_desk.hpp.
 using worker_desk_actor =
     caf::typed_actor<caf::replies_to<recall_atom, session_id, wire<order_recall>>::with<wire<recalled_orders>>>;
+/// As its worker knows it, which sets its alarm.
+using worker_desk_with_alarm = detail::extend<worker_desk_actor, caf::reacts_to<caf::tick_atom>>;
 
 /// Runs closures; see worker.hpp.
 using worker_actor = caf::typed_actor<

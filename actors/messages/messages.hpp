@@ -144,7 +144,7 @@ struct shard_address {
   auto operator<=>(const shard_address&) const = default;
 };
 
-/// Creates a shard, or replaces the one of that number, which the chief chooses and uses once. `slots` are optimizer
+/// Creates a shard, unless there is one of that number, which the chief chooses and uses once. `slots` are optimizer
 /// slots by name, when it is restored.
 struct shard_order {
   std::uint64_t shard = 0;

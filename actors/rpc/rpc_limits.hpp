@@ -36,6 +36,8 @@ struct limits {
   std::size_t reply_bytes_max = std::size_t{256} << 20;
   std::size_t methods_max = 1024;
   std::size_t clients_max = 1024;
+  /// So that one process can't keep all others out; with the layer "grpc" a process is not known.
+  std::size_t clients_per_process_max = 256;
 
   /// @throws invalid_argument_error that names a limit of zero
   void check() const;

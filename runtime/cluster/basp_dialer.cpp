@@ -1,26 +1,11 @@
 #include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/runtime/cluster/basp_dialer.hpp>
-
-#include <caf/io/basp_broker.hpp>
-#include <caf/io/middleman.hpp>
+#include <troupe/runtime/cluster/basp_listener.hpp>
 
 #include <algorithm>
 #include <utility>
 
 namespace troupe {
-
-namespace {
-
-/// Runs `work` with the broker in its own thread, as CAF does; not after the broker's end.
-template <class Work>
-void with_broker(caf::actor_system& system, const caf::actor& broker, Work work) {
-  system.middleman().run_later([broker, work = std::move(work)] {
-    auto& actor = *caf::actor_cast<caf::abstract_actor*>(broker);
-    if (!actor.getf(caf::abstract_actor::is_terminated_flag)) work(static_cast<caf::io::basp_broker&>(actor));
-  });
-}
-
-}  // namespace
 
 basp_dialer::basp_dialer(caf::scheduled_actor* self, std::shared_ptr<connector> connects, dial_options options)
     : self_(self),
@@ -28,7 +13,7 @@ basp_dialer::basp_dialer(caf::scheduled_actor* self, std::shared_ptr<connector> 
       options_(options),
       clock_(self),
       requests_(self, clock_),
-      broker_(self->system().middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"))) {}
+      broker_(basp_broker_of(self->system())) {}
 
 void basp_dialer::dial(const task_address& where, answer done) {
   auto& waiting = waiting_[where];
@@ -72,14 +57,14 @@ void basp_dialer::connected(const task_address& where, time_point deadline, cons
 
 /// Otherwise a connection to a silent listener would stay open for as long as the listener does.
 void basp_dialer::close_unanswered(caf::io::connection_handle which) {
-  with_broker(self_->system(), broker_, [which, connects = connects_](caf::io::basp_broker& broker) {
+  with_basp_broker(self_->system(), broker_, [which, connects = connects_](caf::io::basp_broker& broker) {
     const auto found = broker.ctx.find(which);
     if (found != broker.ctx.end() && found->second.callback) connects->close(which);
   });
 }
 
 void basp_dialer::hang_up(const caf::node_id& process) {
-  with_broker(self_->system(), broker_, [process, connects = connects_](caf::io::basp_broker& broker) {
+  with_basp_broker(self_->system(), broker_, [process, connects = connects_](caf::io::basp_broker& broker) {
     if (const auto link = broker.instance.tbl().lookup_direct(process)) connects->close(*link);
   });
 }

@@ -1,4 +1,5 @@
 #include <troupe/actors/closures/worker.hpp>
+#include <troupe/actors/fibers/fault.hpp>
 #include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/actors/membership/member_door.hpp>
 #include <troupe/actors/offers/directory.hpp>
@@ -9,6 +10,7 @@
 #include <troupe/runtime/cluster/program_log.hpp>
 #include <troupe/runtime/cluster_node.hpp>
 
+#include <caf/abstract_actor.hpp>
 #include <caf/actor_cast.hpp>
 #include <fmt/format.h>
 
@@ -27,13 +29,25 @@ std::function<void(const member_end&)> once(std::function<void(const member_end&
   };
 }
 
-/// The chief hears why, and takes back what it has given to the member.
-std::function<void(const status&)> failing(const member_actor& door, std::function<void(const member_end&)> on_end) {
-  return [door = caf::actor_cast<caf::weak_actor_ptr>(door), on_end = std::move(on_end)](const status& why) {
-    if (const auto here = caf::actor_cast<member_actor>(door.lock()))
-      caf::anon_send(here, leave_atom_v, wire<status>{why});
-    on_end({member_end::kind::gave_up, why});
-  };
+/// What happens when the application can't go on: the chief hears why, and takes back what it has given to the member.
+/// And what happens when the door has ended, which nobody but an error may end: the process can neither be reached nor
+/// told to end then.
+void end_with_failures(const std::shared_ptr<member_context>& application, const member_actor& door,
+                       std::function<void(const member_end&)> on_end) {
+  const auto door_is_gone = std::make_shared<std::atomic<bool>>(false);
+  application->set_on_failure(
+      [door = caf::actor_cast<caf::weak_actor_ptr>(door), door_is_gone, on_end = std::move(on_end)](const status& why) {
+        if (*door_is_gone) return on_end({member_end::kind::failed, why});
+        if (const auto here = caf::actor_cast<member_actor>(door.lock()))
+          caf::anon_send(here, leave_atom_v, wire<status>{why});
+        on_end({member_end::kind::gave_up, why});
+      });
+  caf::actor_cast<caf::abstract_actor*>(door)->attach_functor(
+      [of = std::weak_ptr{application}, door_is_gone](const caf::error& why) {
+        *door_is_gone = true;
+        if (const auto here = of.lock())
+          here->fail(status_of(why, fmt::format("the door of {} ended by an error", to_string(here->book->owner()))));
+      });
 }
 
 }  // namespace
@@ -63,7 +77,7 @@ member_actors member_actors::spawn(caf::actor_system& system, member_plan plan, 
   }
   // It answers the chief's pings, whatever the application's actors keep CAF's threads with.
   made.door = keep(spawn_with_thread(system, member_door, std::move(door)));
-  made.application->set_on_failure(failing(made.door, on_end));
+  end_with_failures(made.application, made.door, on_end);
   if (!options.on_member) return made;
   try {
     member here{made.application};

@@ -1,12 +1,11 @@
-// Opens a port to an actor, and says why it can't.
-//
-// CAF tells only that a port could not be opened. The same is tried again with a socket of our own then, for the
-// system's reason and its cure.
+// Opens a port to an actor, and says why it can't: with a listener of ours (basp_listener.hpp), or, on a simulated
+// host, as CAF does.
 #pragma once
 
 #include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/actors/fibers/time.hpp>
 #include <troupe/device/base/error.hpp>
+#include <troupe/runtime/cluster/basp_listener.hpp>
 #include <troupe/runtime/cluster/cluster_spec.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -14,6 +13,7 @@
 #include <caf/io/middleman.hpp>
 #include <caf/io/middleman_actor.hpp>
 #include <caf/send.hpp>
+#include <fmt/format.h>
 
 #include <cstdint>
 #include <set>
@@ -24,10 +24,6 @@ namespace troupe {
 /// Where a task listens whose address has this host: only there, if it is an IP address or "localhost"; on all
 /// addresses if it is a name, which may be a service's and not this machine's own.
 std::string listen_address(const std::string& host);
-
-/// Never returns. @throws unavailable_error
-[[noreturn]] void throw_not_listening(const caf::actor_system& system, const std::string& who,
-                                      const task_address& address, const std::string& failure);
 
 /// Opens a port to an actor; returns it. Within a fiber it parks. `host`: as listen_address; empty: all addresses.
 /// @throws unavailable_error, and as `ask`, to which `what` belongs.
@@ -44,21 +40,16 @@ std::uint16_t publish(caf::actor_system& system, const Actor& actor, const task_
     return open_port(system, caf::actor_cast<caf::strong_actor_ptr>(actor), system.message_types(actor),
                      {listen_address(address.host), address.port}, limit, who + " listens");
   } catch (const unavailable_error& failed) {
-    throw_not_listening(system, who, address, failed.message());
+    throw unavailable_error{fmt::format("{} can't listen on {}: {}", who, to_string(address), failed.message())};
   }
 }
 
-/// Until the middleman's loop has heard of all ports that were opened: CAF 0.17 never lets go of one that is to be
-/// closed before (default_multiplexer.cpp: what was added and removed within one turn is neither).
-void await_event_loop(caf::actor_system& system);
-
-/// Closes the port. In a simulation, where nothing may wait in destructors, a little later.
+/// Closes the port; in a simulation, where nothing may wait in destructors, a little later.
 template <class Actor>
 void unpublish(caf::actor_system& system, const Actor& actor, std::uint16_t port) {
   if (!has_threads(system))
     return caf::anon_send(system.middleman().actor_handle(), caf::unpublish_atom_v, actor.address(), port);
-  await_event_loop(system);
-  system.middleman().unpublish(actor, port);
+  stop_listening_for_basp(system, port);
 }
 
 }  // namespace troupe

@@ -2,11 +2,10 @@
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
 #include <troupe/runtime/closures/nested_closures.hpp>
+#include <troupe/runtime/cluster/basp_listener.hpp>
 #include <troupe/runtime/simulation/simulated_program.hpp>
 #include <troupe/runtime/simulation/simulation_implementation.hpp>
 
-#include <caf/io/basp_broker.hpp>
-#include <caf/io/middleman.hpp>
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
@@ -19,15 +18,6 @@ constexpr auto own_shards = std::uint64_t{1} << 63;
 
 /// For questions that the kit asks on its own behalf.
 constexpr duration question_limit = std::chrono::seconds{10};
-
-/// Runs `work` with the broker in its own turn.
-template <class Work>
-void with_broker(caf::actor_system& system, Work work) {
-  const auto broker = system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  system.middleman().run_later([broker, work = std::move(work)] {
-    work(static_cast<caf::io::basp_broker&>(*caf::actor_cast<caf::abstract_actor*>(broker)));
-  });
-}
 
 /// The broker's own handle of an actor of another process; null: there is no link to it.
 caf::strong_actor_ptr proxy_of(caf::io::basp_broker& broker, const caf::actor_control_block& whom) {
@@ -127,20 +117,21 @@ void simulation::find_from_chief(const caf::strong_actor_ptr& whom,
   // Others reach an actor that its own registry knows.
   at->process->system().registry().put(whom->id(), whom);
   auto& system = implementation_->process(chief_task).system();
-  with_broker(system, [=, this, dialer = chief.dialer, host = at->name](caf::io::basp_broker& broker) {
-    if (auto found = proxy_of(broker, *whom)) return done(found, {});
-    spawn(chief_task, [=](caf::event_based_actor* self) {
-      self->request(dialer, question_limit, dial_atom_v, host, members_port)
-          .then(
-              [=](const member_actor&) {
-                with_broker(self->system(), [=](caf::io::basp_broker& linked) {
-                  if (auto found = proxy_of(linked, *whom)) return done(found, {});
-                  done(nullptr, {status_code::unavailable, "the link to " + host + " broke"});
-                });
-              },
-              [=](caf::error& failed) { done(nullptr, status_of(failed)); });
-    });
-  });
+  with_basp_broker(
+      system, basp_broker_of(system), [=, this, dialer = chief.dialer, host = at->name](caf::io::basp_broker& broker) {
+        if (auto found = proxy_of(broker, *whom)) return done(found, {});
+        spawn(chief_task, [=](caf::event_based_actor* self) {
+          self->request(dialer, question_limit, dial_atom_v, host, members_port)
+              .then(
+                  [=](const member_actor&) {
+                    with_basp_broker(self->system(), basp_broker_of(self->system()), [=](caf::io::basp_broker& linked) {
+                      if (auto found = proxy_of(linked, *whom)) return done(found, {});
+                      done(nullptr, {status_code::unavailable, "the link to " + host + " broke"});
+                    });
+                  },
+                  [=](caf::error& failed) { done(nullptr, status_of(failed)); });
+        });
+      });
 }
 
 // --- variables ------------------------------------------------------------------------------------------------------

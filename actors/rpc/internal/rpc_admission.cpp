@@ -8,13 +8,14 @@
 namespace troupe::rpc {
 
 void limits::check() const {
-  const std::array<std::pair<const char*, std::size_t>, 7> all{{{"calls_per_server_max", calls_per_server_max},
+  const std::array<std::pair<const char*, std::size_t>, 8> all{{{"calls_per_server_max", calls_per_server_max},
                                                                 {"calls_per_client_max", calls_per_client_max},
                                                                 {"running_calls_max", running_calls_max},
                                                                 {"request_bytes_max", request_bytes_max},
                                                                 {"reply_bytes_max", reply_bytes_max},
                                                                 {"methods_max", methods_max},
-                                                                {"clients_max", clients_max}}};
+                                                                {"clients_max", clients_max},
+                                                                {"clients_per_process_max", clients_per_process_max}}};
   for (const auto& [name, value] : all)
     if (value == 0) throw invalid_argument_error{fmt::format("the limit {} is 0, but must be at least 1", name)};
 }

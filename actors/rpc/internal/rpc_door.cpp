@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe::rpc {
@@ -11,8 +12,8 @@ namespace troupe::rpc {
 door_actor::behavior_type door_state::make_behavior(door_options options) {
   tolerate_stray_messages(self_);
   options_ = std::move(options);
-  // So that the sessions of a server that was started again are no sessions of the one before.
-  last_session_ = random_number() >> 1;
+  for (const auto& executor : options_.executors) self_->monitor(executor);
+  self_->set_down_handler([this](const caf::down_msg& gone) { lose_executor(gone); });
   detector_ =
       self_->spawn<caf::linked>(failure_detector, caf::actor_cast<suspicion_listener>(door_actor{self_}),
                                 failure_detector_options{options_.silence.ping_interval, options_.silence.silence_max});
@@ -30,8 +31,8 @@ door_actor::behavior_type door_state::make_behavior(door_options options) {
         if (const auto problem = hello.open(); !problem.ok()) return make_error(problem);
         if (!client || !sink) return make_error(status{status_code::invalid_argument, "a client without a door"});
         end_sessions_of(client);
-        if (const auto problem = check(*hello); !problem.ok()) return make_error(problem);
-        const auto session = ++last_session_;
+        if (const auto problem = check(*hello, client.node()); !problem.ok()) return make_error(problem);
+        const auto session = new_session();
         sessions_.emplace(session, guest{client, hello->name});
         options_.admitted->open_session(session);
         self_->send(detector_, watch_atom_v, session, caf::actor_cast<pingable_actor>(client));
@@ -49,7 +50,7 @@ door_actor::behavior_type door_state::make_behavior(door_options options) {
   };
 }
 
-status door_state::check(const client_hello& hello) const {
+status door_state::check(const client_hello& hello, const caf::node_id& process) const {
   if (hello.version != protocol_version)
     return {
         status_code::failed_precondition,
@@ -59,7 +60,35 @@ status door_state::check(const client_hello& hello) const {
   if (sessions_.size() >= options_.bounds.clients_max)
     return {status_code::resource_exhausted,
             fmt::format("the server has {} clients, its limit (clients_max)", sessions_.size())};
+  const auto of_its_process = std::count_if(sessions_.begin(), sessions_.end(),
+                                            [&](const auto& each) { return each.second.client.node() == process; });
+  if (static_cast<std::size_t>(of_its_process) >= options_.bounds.clients_per_process_max)
+    return {
+        status_code::resource_exhausted,
+        fmt::format("the server has {} clients of that process, its limit (clients_per_process_max)", of_its_process)};
   return {};
+}
+
+/// One that neither another client can guess nor an earlier server has given: it is what lets a client cancel calls.
+std::uint64_t door_state::new_session() const {
+  std::uint64_t session = 0;
+  do session = random_number();
+  while (session == 0 || sessions_.contains(session));
+  return session;
+}
+
+/// Its calls are lost, and their clients hear so at once instead of at their deadlines: all come again, and find the
+/// executors that are left.
+void door_state::lose_executor(const caf::down_msg& gone) {
+  if (gone.reason == caf::exit_reason::user_shutdown) return;
+  std::erase_if(options_.executors, [&](const executor_actor& each) { return each.address() == gone.source; });
+  if (options_.executors.empty()) return self_->quit(gone.reason);
+  while (!sessions_.empty()) {
+    const auto& [session, who] = *sessions_.begin();
+    self_->send(who.client, dismiss_atom_v, session);
+    self_->send(detector_, dismiss_atom_v, session);
+    end_session(std::uint64_t{session});
+  }
 }
 
 void door_state::end_sessions_of(const connection_actor& client) {

@@ -46,7 +46,9 @@ class door_state {
     std::string name;
   };
 
-  status check(const client_hello& hello) const;
+  status check(const client_hello& hello, const caf::node_id& process) const;
+  std::uint64_t new_session() const;
+  void lose_executor(const caf::down_msg& gone);
   /// A client that comes again has lost its session, or never heard of it because the welcome was late.
   void end_sessions_of(const connection_actor& client);
   void end_session(std::uint64_t which);
@@ -54,7 +56,6 @@ class door_state {
   pointer self_;
   door_options options_;
   failure_detector_actor detector_;
-  std::uint64_t last_session_ = 0;
   std::map<std::uint64_t, guest> sessions_;
 };
 

@@ -5,6 +5,7 @@
 #include <troupe/actors/messages/message_types.hpp>
 
 #include <caf/event_based_actor.hpp>
+#include <caf/io/middleman.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
@@ -96,6 +97,22 @@ BOOST_AUTO_TEST_CASE(a_chief_of_many_processes_needs_the_middleman_and_says_so) 
   worker.task = {"worker", 0};
   BOOST_CHECK_THROW((cluster{system, worker}), invalid_argument_error);
   BOOST_CHECK_THROW((cluster_node{system, worker}), failed_precondition_error);
+}
+
+// It could neither be reached nor told to end.
+BOOST_AUTO_TEST_CASE(a_node_whose_door_has_ended_has_failed) {
+  application_config config;
+  config.load<caf::io::middleman>();
+  caf::actor_system system{config};
+  const task_config worker{.cluster = {.chief = {{"127.0.0.1", 1}}, .worker = {{"127.0.0.1", 0}}, .ps = {}},
+                           .task = {"worker", 0}};
+  cluster_node node{system, worker};
+  caf::anon_send_exit(node.door(), caf::exit_reason::kill);
+  const auto end = node.wait_for(std::chrono::seconds{10});
+  BOOST_REQUIRE(end.has_value());
+  BOOST_TEST((end->how == member_end::kind::failed));
+  BOOST_TEST(end->why.render().find("the door of /job:worker/task:0 ended by an error") != std::string::npos,
+             end->why.render());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,3 +1,5 @@
+#include "support/effort.hpp"
+
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/files/safetensors.hpp>
 
@@ -61,6 +63,15 @@ std::string contents(const std::string& path) {
 void write(const std::string& path, const std::vector<safetensors_entry>& entries,
            const std::map<std::string, std::string>& metadata = {}) {
   troupe::write_safetensors(path, entries, metadata);
+}
+
+/// The header of a file with so many tensors of one byte.
+std::string header_of(int tensors) {
+  auto header = std::string{"{"};
+  for (int i = 0; i < tensors; ++i)
+    header += fmt::format(R"({}"tensor {}": {{"dtype": "U8", "shape": [1], "data_offsets": [{}, {}]}})",
+                          i == 0 ? "" : ", ", i, i, i + 1);
+  return header + "}";
 }
 
 template <class Error, class Action>
@@ -232,6 +243,14 @@ BOOST_FIXTURE_TEST_CASE(a_forged_header_length_is_refused_before_it_is_used, fix
   check_message<troupe::data_loss_error>([&] { safetensors_file{path()}; }, {"3 bytes, but only 2 follow"});
   write_raw("{}", "", std::numeric_limits<std::uint64_t>::max());
   BOOST_CHECK_THROW(safetensors_file{path()}, troupe::data_loss_error);
+}
+
+BOOST_FIXTURE_TEST_CASE(many_tensors_cost_in_proportion, fixture) {
+  const auto read = [&](int tensors) {
+    write_raw(header_of(tensors), std::string(static_cast<std::size_t>(tensors), 'x'));
+    BOOST_TEST(safetensors_file{path()}.names().size() == static_cast<std::size_t>(tensors));
+  };
+  BOOST_TEST(troupe::cost_of_ten_times_as_much(2'000, read) < 40);
 }
 
 BOOST_FIXTURE_TEST_CASE(booleans_other_than_0_and_1_are_refused_when_they_are_read, fixture) {

@@ -1,0 +1,100 @@
+#include <troupe/runtime/cluster/basp_listener.hpp>
+#include <troupe/runtime/cluster/link_gate.hpp>
+#include <troupe/runtime/door/acceptor.hpp>
+
+#include <caf/abstract_actor.hpp>
+#include <caf/io/basp/header.hpp>
+#include <caf/io/network/multiplexer.hpp>
+#include <caf/send.hpp>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+
+namespace troupe {
+
+namespace {
+
+/// A header of CAF's, of which only the beginning may be there: the handshake of a client, and how long it is.
+acceptor::verdict judge_greeting(std::span<const std::byte> peeked) {
+  constexpr auto header_bytes = caf::io::basp::header_size;
+  constexpr std::size_t length_at = 4;
+  constexpr auto content_bytes_max = acceptor::first_words_bytes_max - header_bytes;
+  if (peeked[0] != std::byte{static_cast<unsigned char>(caf::io::basp::message_type::client_handshake)})
+    return acceptor::verdict::refuse;
+  if (peeked.size() < header_bytes) return acceptor::verdict::wait_for_more;
+  std::size_t content_bytes = 0;
+  for (const auto each : peeked.subspan(length_at, sizeof(std::uint32_t)))
+    content_bytes = content_bytes << 8 | std::to_integer<std::size_t>(each);
+  if (content_bytes == 0 || content_bytes > content_bytes_max) return acceptor::verdict::refuse;
+  return peeked.size() < header_bytes + content_bytes ? acceptor::verdict::wait_for_more : acceptor::verdict::welcome;
+}
+
+/// The open ports of all actor systems.
+class open_ports {
+ public:
+  void add(const caf::actor_system& of, const caf::actor& broker, std::unique_ptr<acceptor> opened) {
+    const std::scoped_lock lock{mutex_};
+    const auto before = ports_.lower_bound({&of, 0});
+    // CAF ends the broker before the rest of the system.
+    if (before == ports_.end() || before->first.first != &of)
+      caf::actor_cast<caf::abstract_actor*>(broker)->attach_functor([this, &of](const caf::error&) { close_all(of); });
+    const auto port = opened->port();
+    ports_[{&of, port}] = std::move(opened);
+  }
+
+  void close(const caf::actor_system& of, std::uint16_t port) {
+    std::unique_lock lock{mutex_};
+    const auto closed = ports_.extract({&of, port});
+    lock.unlock();
+  }
+
+  void close_all(const caf::actor_system& of) {
+    std::map<key, std::unique_ptr<acceptor>> closed;
+    const std::scoped_lock lock{mutex_};
+    for (auto next = ports_.lower_bound({&of, 0}); next != ports_.end() && next->first.first == &of;)
+      closed.insert(ports_.extract(next++));
+  }
+
+ private:
+  using key = std::pair<const caf::actor_system*, std::uint16_t>;
+  std::mutex mutex_;
+  std::map<key, std::unique_ptr<acceptor>> ports_;
+};
+
+open_ports& ports() {
+  static auto& all = *new open_ports;
+  return all;
+}
+
+}  // namespace
+
+std::uint16_t listen_for_basp(caf::actor_system& system, const caf::strong_actor_ptr& whom,
+                              const std::set<std::string>& interface, const task_address& where) {
+  const auto broker = basp_broker_of(system);
+  const auto port = std::make_shared<std::atomic<std::uint16_t>>(where.port);
+  const auto hand_over = [=, &system](descriptor connection) {
+    // The broker answers with its own handshake and reads from there.
+    caf::anon_send(broker, caf::publish_atom_v, system.middleman().backend().new_scribe(connection.release()),
+                   port->load(), whom, interface);
+  };
+  try {
+    auto opened =
+        open_acceptor(where.host == "localhost" ? "127.0.0.1" : where.host, where.port, judge_greeting, hand_over);
+    *port = opened->port();
+    ports().add(system, broker, std::move(opened));
+  } catch (const error& failed) {
+    throw unavailable_error{failed.message()};
+  }
+  return *port;
+}
+
+void stop_listening_for_basp(caf::actor_system& system, std::uint16_t port) {
+  ports().close(system, port);
+  with_basp_broker(system, basp_broker_of(system),
+                   [port](caf::io::basp_broker& broker) { broker.instance.remove_published_actor(port); });
+}
+
+}  // namespace troupe

@@ -1,0 +1,48 @@
+// Listens for CAF's middleman: it gets connections of peers that have said who they are, and no others.
+//
+// Problem: CAF's own listener takes whatever connects, greets it, and keeps it for as long as it is silent; without
+// descriptors it tries again without a pause. Solution: a port's door (runtime/door) accepts. CAF's peers speak first,
+// so a connection is handed to the broker when the whole handshake of a client is there, as if the broker had accepted
+// it then.
+//
+// A port belongs to its actor system and ends with it at the latest.
+#pragma once
+
+#include <troupe/actors/messages/task.hpp>
+
+#include <caf/actor.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/fwd.hpp>
+#include <caf/io/basp_broker.hpp>
+#include <caf/io/middleman.hpp>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace troupe {
+
+/// Opens a port to an actor; returns it. `host` of `where`: an address of this machine; empty: all of them.
+/// @throws unavailable_error that says why it can't be opened
+std::uint16_t listen_for_basp(caf::actor_system& system, const caf::strong_actor_ptr& whom,
+                              const std::set<std::string>& interface, const task_address& where);
+
+/// Closes it; connections stay. Does nothing for a port that is not open.
+void stop_listening_for_basp(caf::actor_system& system, std::uint16_t port);
+
+/// CAF's broker of the links between processes.
+inline caf::actor basp_broker_of(caf::actor_system& system) {
+  return system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
+}
+
+/// Runs `work` with the broker in its own thread, as CAF does; not after the broker's end.
+template <class Work>
+void with_basp_broker(caf::actor_system& system, const caf::actor& broker, Work work) {
+  system.middleman().run_later([broker, work = std::move(work)] {
+    auto& actor = *caf::actor_cast<caf::abstract_actor*>(broker);
+    if (!actor.getf(caf::abstract_actor::is_terminated_flag)) work(static_cast<caf::io::basp_broker&>(actor));
+  });
+}
+
+}  // namespace troupe

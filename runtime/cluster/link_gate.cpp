@@ -1,0 +1,266 @@
+#include <troupe/actors/messages/chief_standing.hpp>
+#include <troupe/runtime/cluster/link_gate.hpp>
+#include <troupe/runtime/cluster/program_log.hpp>
+
+#include <caf/abstract_actor.hpp>
+#include <caf/actor_control_block.hpp>
+#include <caf/actor_registry.hpp>
+#include <caf/binary_deserializer.hpp>
+#include <caf/message_id.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string_view>
+
+namespace troupe {
+
+namespace {
+
+using caf::io::basp::header;
+using basp_operation = caf::io::basp::message_type;
+
+constexpr duration told_each = std::chrono::minutes{1};
+
+bool is_message(const header& of) {
+  return of.operation == basp_operation::direct_message || of.operation == basp_operation::routed_message;
+}
+
+std::size_t bytes_max_of(basp_operation what) {
+  switch (what) {
+    case basp_operation::server_handshake:
+    case basp_operation::client_handshake:
+      return link_limits::handshake;
+    case basp_operation::direct_message:
+    case basp_operation::routed_message:
+      return link_limits::message;
+    default:
+      return link_limits::notice;
+  }
+}
+
+// --- the head of a message, as CAF writes it ------------------------------------------------------------------------
+
+struct message_head {
+  /// Of a routed message only.
+  caf::node_id source;
+  caf::node_id destination;
+  /// Empty: there is none that CAF would understand.
+  std::string_view types;
+  std::span<const char> parts;
+};
+
+std::span<const char> rest_of(const caf::binary_deserializer& source) {
+  const auto rest = source.remainder();
+  return {reinterpret_cast<const char*>(rest.data()), rest.size()};
+}
+
+bool skip_actors(caf::binary_deserializer& source, std::size_t count) {
+  for (; count > 0; --count) {
+    std::uint64_t id = 0;
+    caf::node_id process;
+    if (source(id, process)) return false;
+  }
+  return true;
+}
+
+message_head read_head(caf::execution_unit* context, const header& of, const std::vector<char>& content) {
+  message_head head;
+  caf::binary_deserializer source{context, content};
+  if (of.operation == basp_operation::routed_message && source(head.source, head.destination)) return head;
+  std::size_t stages = 0;
+  std::uint16_t number = 0;
+  std::size_t names = 0;
+  if (source.begin_sequence(stages) || stages > link_limits::stages || !skip_actors(source, stages)) return head;
+  if (source(number) || number != 0 || source.begin_sequence(names)) return head;
+  const auto rest = rest_of(source);
+  if (names == 0 || names > link_limits::type_names || names > rest.size()) return head;
+  head.types = {rest.data(), names};
+  head.parts = rest.subspan(names);
+  return head;
+}
+
+std::uint64_t number_at_begin(std::span<const char> parts) {
+  std::uint64_t result = 0;
+  for (const auto each : parts.first(std::min(parts.size(), sizeof(result))))
+    result = result << 8 | static_cast<unsigned char>(each);
+  return result;
+}
+
+caf::atom_value first_atom(std::string_view types, std::span<const char> parts) {
+  const auto is_atom = types.starts_with("@<>+@atom") && parts.size() >= sizeof(std::uint64_t);
+  return is_atom ? static_cast<caf::atom_value>(number_at_begin(parts)) : caf::atom("");
+}
+
+bool has_type(std::string_view types, std::string_view type) {
+  for (auto at = types.find(type); at != std::string_view::npos; at = types.find(type, at + 1)) {
+    const auto end = at + type.size();
+    if (at > 0 && types[at - 1] == '+' && (end == types.size() || types[end] == '+')) return true;
+  }
+  return false;
+}
+
+/// What CAF makes for its own use within a process, or unpacks by connecting to others.
+bool has_inner_type(std::string_view types) {
+  constexpr std::array<std::string_view, 8> inner{"@down",       "@downstream_msg", "@upstream_msg", "@open_stream_msg",
+                                                  "@group_down", "@timeout",        "@group",        "@config_value"};
+  return std::any_of(inner.begin(), inner.end(), [&](std::string_view each) { return has_type(types, each); });
+}
+
+/// Whether messages lie in messages deeper than a stack bears. Data may look like them, rarely.
+bool nests_too_deep(std::span<const char> content) {
+  constexpr std::string_view begin = "@<>";
+  std::size_t found = 0;
+  auto next = content.begin();
+  while ((next = std::search(next, content.end(), begin.begin(), begin.end())) != content.end()) {
+    if (++found > link_limits::nested_messages) return true;
+    ++next;
+  }
+  return false;
+}
+
+const status malformed{status_code::invalid_argument, "a message that no process of this version sends"};
+
+status denied(std::string why) { return {status_code::permission_denied, std::move(why)}; }
+
+/// CAF's request to end one actor with another, or not any more.
+bool ties_actors(std::string_view types, caf::atom_value what) {
+  return types == "@<>+@atom+@strong_actor_ptr" && (what == caf::link_atom::value || what == caf::unlink_atom::value);
+}
+
+bool may_send(const caf::actor_system& system, link_sender whose, const caf::node_id& from) {
+  switch (whose) {
+    case link_sender::anybody:
+      return true;
+    case link_sender::chief:
+      return is_chief_of(system, from);
+    case link_sender::chief_to_be:
+      return !has_chief(system) || is_chief_of(system, from);
+  }
+  return false;
+}
+
+}  // namespace
+
+// --- headers --------------------------------------------------------------------------------------------------------
+
+std::string link_gate::check_header(const header& of, const link_peer& from) {
+  if (!valid(of)) return "no header of CAF's protocol";
+  if (of.operation == basp_operation::server_handshake && (!from.dialled || from.process))
+    return "a server's handshake that nobody has asked for";
+  if (of.operation == basp_operation::client_handshake && from.dialled) return "a client's handshake from a server";
+  if (!is_handshake(of) && !from.process) return "a message before the handshake";
+  if (of.payload_len > bytes_max_of(of.operation)) return "a frame over the limit of its kind";
+  if (!is_message(of)) return {};
+  if (caf::make_message_id(of.operation_data).is_stream_message()) return "a stream of CAF, which troupe does not use";
+  const auto* const to = find_receiver(of);
+  const auto is_answer = caf::make_message_id(of.operation_data).is_response();
+  if (to && !is_answer && of.payload_len > to->bytes_max) return "a message over the limit of its receiver";
+  return {};
+}
+
+// --- messages -------------------------------------------------------------------------------------------------------
+
+link_gate::receiver* link_gate::find_receiver(const header& of) {
+  const auto named = of.has(header::named_receiver_flag);
+  if (!named)
+    if (const auto known = receivers_.find(of.dest_actor); known != receivers_.end()) return &known->second;
+  const auto& registry = system_.registry();
+  const auto found =
+      named ? registry.get(static_cast<caf::atom_value>(of.dest_actor)) : registry.get(caf::actor_id{of.dest_actor});
+  if (!found) return nullptr;
+  receiver result;
+  result.asks = asks_for_servers_ && asks_for_servers_(found->id());
+  result.of_caf = result.asks || found == system_.spawn_serv() || found == system_.config_serv();
+  if (!result.of_caf)
+    result.rules = find_link_receiver(system_, caf::actor_cast<caf::abstract_actor*>(found)->message_types());
+  // With room for what a route and the types take.
+  if (result.of_caf || result.rules != nullptr)
+    result.bytes_max = (result.of_caf ? 0 : result.rules->bytes_max()) + link_limits::notice;
+  // Numbers of actors come once only, so that what is known of those that have ended is of no use, and does no harm.
+  constexpr std::size_t known_max = 1 << 16;
+  if (receivers_.size() >= known_max) receivers_.clear();
+  return &receivers_.try_emplace(found->id(), result).first->second;
+}
+
+status link_gate::check_message(caf::execution_unit* context, const header& of, const std::vector<char>& content,
+                                const link_peer& from) {
+  const auto head = read_head(context, of, content);
+  if (head.types.empty()) return malformed;
+  const auto passes = of.operation == basp_operation::routed_message && head.destination != system_.node();
+  return check_content(passes ? nullptr : find_receiver(of), head.types, head.parts, from,
+                       caf::make_message_id(of.operation_data).is_response());
+}
+
+status link_gate::check_content(receiver* to, std::string_view types, std::span<const char> parts,
+                                const link_peer& from, bool is_answer) const {
+  const auto what = first_atom(types, parts);
+  if (has_inner_type(types)) return malformed;
+  if ((has_type(types, "@error") || has_type(types, "@message")) && nests_too_deep(parts)) return malformed;
+  const auto is_of_application = to == nullptr || (!to->of_caf && to->rules == nullptr);
+  if (ties_actors(types, what) && (is_of_application || is_answer)) return check_tie(parts, from);
+  if (is_of_application || is_answer) return {};
+  if (to->of_caf) return check_for_caf(*to, types, what);
+  const auto& rules = *to->rules;
+  const auto* const rule = rules.find(types, what);
+  if (rule == nullptr) return denied(fmt::format("{} does not take this message from another process", rules.name));
+  if (!may_send(system_, rule->from, from.process))
+    return denied(fmt::format("{} takes \"{}\" from {} only", rules.name, caf::to_string(what), to_string(rule->from)));
+  if (parts.size() > rule->bytes_max)
+    return {status_code::resource_exhausted,
+            fmt::format("\"{}\" for {} takes {} bytes, and at most {} are allowed", caf::to_string(what), rules.name,
+                        parts.size(), rule->bytes_max)};
+  return {};
+}
+
+/// What each process asks when it meets another one, and is answered once: CAF prints whatever else comes. Whoever asks
+/// for more wants to spawn, or to configure.
+status link_gate::check_for_caf(receiver& to, std::string_view types, caf::atom_value what) {
+  if (to.asks && types == "@<>+@atom+@str+@strong_actor_ptr+@str") {
+    to.asks = false;
+    return {};
+  }
+  const auto is_question = types == "@<>+@atom+@atom+@str" && what == caf::atom("sys");
+  return is_question ? status{} : denied("CAF's own actors take nothing from other processes");
+}
+
+/// CAF ties the named actor to the receiver, whose process it may be of: each then ends with the other.
+status link_gate::check_tie(std::span<const char> parts, const link_peer& from) const {
+  std::uint64_t what = 0;
+  std::uint64_t id = 0;
+  caf::node_id process;
+  caf::binary_deserializer source{system_, parts.data(), parts.size()};
+  if (source(what, id, process)) return malformed;
+  return process == from.process ? status{} : denied("a process may tie no actors but its own to those of another");
+}
+
+status link_gate::check_end(const std::vector<char>& content) const {
+  return nests_too_deep(content) ? malformed : status{};
+}
+
+bool link_gate::looks_for_pauses(time_point now) {
+  if (now < next_look_) return false;
+  next_look_ = later(now, std::chrono::seconds{1});
+  return true;
+}
+
+// --- what was refused -----------------------------------------------------------------------------------------------
+
+void link_gate::count(const std::string& reason, const caf::node_id& from) {
+  // As many as there are rules; a text with a number in it would be one of many.
+  constexpr std::size_t reasons_max = 1024;
+  if (counts_.size() >= reasons_max && !counts_.contains(reason)) return;
+  auto& entry = counts_[reason];
+  ++entry.count;
+  const auto now = system_.clock().now();
+  if (entry.told != 0 && now < entry.next) return;
+  entry.next = later(now, told_each);
+  log_warning(fmt::format(
+      "refused {} from process {}: {}",
+      entry.count - entry.told == 1 ? "a message" : fmt::format("{} messages, the last", entry.count - entry.told),
+      from ? caf::to_string(from) : "that did not say its name", reason));
+  entry.told = entry.count;
+}
+
+}  // namespace troupe
