@@ -1,5 +1,6 @@
 // Strangers and remote procedure calls: whoever can reach a server's port can write to it, a client may dial whatever
 // answers, and clients share neither the binary nor the cluster with their server. semantics.md 1.7.
+#include "loopback_port.hpp"
 #include "process_cluster.hpp"
 #include "rpc_kill_program.hpp"
 #include "test_program.hpp"
@@ -21,16 +22,8 @@
 
 #include <array>
 #include <csignal>
-#include <functional>
 #include <mutex>
 #include <random>
-#include <thread>
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace troupe::rpc {
 
@@ -42,82 +35,6 @@ using namespace std::chrono_literals;
 
 const std::array<std::string, 2> layers{"caf", "grpc"};
 
-// --- sockets --------------------------------------------------------------------------------------------------------
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in name = {};
-  name.sin_family = AF_INET;
-  name.sin_port = htons(port);
-  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return name;
-}
-
-/// No descriptor when nobody listens there. It checks nothing: relays' threads call it, and Boost.Test belongs to one.
-descriptor connect_to(std::uint16_t port) {
-  descriptor file{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  const auto name = loopback(port);
-  if (::connect(file.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) return {};
-  return file;
-}
-
-void write_to(const descriptor& file, std::string_view words) {
-  // The other side may close in the middle: that is its right.
-  while (!words.empty()) {
-    const auto sent = ::send(file.get(), words.data(), words.size(), MSG_NOSIGNAL);
-    if (sent <= 0) return;
-    words.remove_prefix(static_cast<std::size_t>(sent));
-  }
-}
-
-/// What comes next; empty at the end of the connection, or when nothing comes before `enough`.
-std::string read_from(const descriptor& file, const std::stop_token& enough) {
-  std::array<char, 64 * 1024> block{};
-  pollfd watched{file.get(), POLLIN, 0};
-  while (!enough.stop_requested()) {
-    if (::poll(&watched, 1, 20) == 0) continue;
-    const auto count = ::read(file.get(), block.data(), block.size());
-    return {block.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
-  }
-  return {};
-}
-
-/// A port of this process, and what is done with each connection, in threads that end with it.
-class port {
- public:
-  using handler = std::function<void(const std::stop_token&, descriptor)>;
-
-  explicit port(handler serve)
-      : serve_(std::move(serve)), socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-    auto name = loopback(0);
-    socklen_t size = sizeof(name);
-    auto* const address = reinterpret_cast<sockaddr*>(&name);
-    BOOST_REQUIRE(::bind(socket_.get(), address, size) == 0);
-    BOOST_REQUIRE(::listen(socket_.get(), 64) == 0);
-    BOOST_REQUIRE(::getsockname(socket_.get(), address, &size) == 0);
-    number_ = ntohs(name.sin_port);
-    accepts_ = std::jthread{[this](const std::stop_token& enough) { accept_until(enough); }};
-  }
-
-  std::string address() const { return fmt::format("127.0.0.1:{}", number_); }
-
- private:
-  void accept_until(const std::stop_token& enough) {
-    std::vector<std::jthread> connections;
-    pollfd watched{socket_.get(), POLLIN, 0};
-    while (!enough.stop_requested()) {
-      if (::poll(&watched, 1, 20) <= 0) continue;
-      auto accepted = std::make_shared<descriptor>(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (*accepted)
-        connections.emplace_back([this, accepted](const std::stop_token& over) { serve_(over, std::move(*accepted)); });
-    }
-  }
-
-  handler serve_;
-  descriptor socket_;
-  std::uint16_t number_ = 0;
-  std::jthread accepts_;
-};
-
 // --- strangers at a server's port -----------------------------------------------------------------------------------
 
 /// What a client of this layer says to its server, for those who say half of it.
@@ -125,19 +42,15 @@ std::string words_of_a_client(const std::string& layer, std::uint16_t server) {
   std::mutex mutex;
   std::string words;
   {
-    const port relay{[&](const std::stop_token& enough, descriptor from) {
-      const auto to = connect_to(server);
+    const loopback_port between{[&](const std::stop_token& enough, const descriptor& from) {
+      const auto to = connect_to_loopback(server);
       if (!to) return;
-      std::jthread back{[&](const std::stop_token& over) {
-        for (auto answer = read_from(to, over); !answer.empty(); answer = read_from(to, over)) write_to(from, answer);
-      }};
-      for (auto part = read_from(from, enough); !part.empty(); part = read_from(from, enough)) {
-        write_to(to, part);
+      relay(enough, from, to, [&](std::string_view part) {
         const std::scoped_lock lock{mutex};
         words += part;
-      }
+      });
     }};
-    const auto client = client::create(layer, relay.address(), "recorded", 30s);
+    const auto client = client::create(layer, between.address(), "recorded", 30s);
     const auto add = client.method<int(int, int)>("add");
     for (auto i = 0; i < 10; ++i) BOOST_TEST(add.blocking(i, 1) == i + 1);
   }
@@ -204,7 +117,7 @@ BOOST_DATA_TEST_CASE(noise_and_half_requests_at_a_servers_port_disturb_nobody, l
   std::mt19937 random{20240608};
   std::vector<descriptor> left_open;
   for (auto i = 0; i < 300; ++i) {
-    auto file = connect_to(server);
+    auto file = connect_to_loopback(server);
     BOOST_REQUIRE(static_cast<bool>(file));
     write_to(file, words_of_a_stranger(random, client));
     if (random() % 2 == 0) left_open.push_back(std::move(file));
@@ -299,14 +212,14 @@ status error_of_dialling(const std::string& layer, const std::string& address) {
 }
 
 BOOST_DATA_TEST_CASE(a_port_where_something_else_answers_is_an_error_within_the_timeout, layers, layer) {
-  const port silent{[](const std::stop_token& enough, const descriptor& file) {
+  const loopback_port silent{[](const std::stop_token& enough, const descriptor& file) {
     while (!read_from(file, enough).empty()) {
     }
   }};
-  const port web{[](const std::stop_token& enough, const descriptor& file) {
+  const loopback_port web{[](const std::stop_token& enough, const descriptor& file) {
     if (!read_from(file, enough).empty()) write_to(file, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
   }};
-  const port mail{[](const std::stop_token& enough, const descriptor& file) {
+  const loopback_port mail{[](const std::stop_token& enough, const descriptor& file) {
     write_to(file, "220 localhost ESMTP ready, and says so at some length\r\n");
     read_from(file, enough);
   }};

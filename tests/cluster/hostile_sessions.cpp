@@ -1,0 +1,226 @@
+// Strangers that have heard what a chief and workers say to members, and say it again: exactly, in another order, half
+// of it, and with some of its bytes and headers changed. The job goes on, and each addition comes once.
+#include "attacked_job.hpp"
+#include "basp_stranger.hpp"
+#include "loopback_port.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::basp {
+
+BOOST_AUTO_TEST_SUITE(hostile_sessions_suite)
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// --- recording ------------------------------------------------------------------------------------------------------
+
+/// Of a connection no more is remembered.
+constexpr std::size_t recorded_bytes_max = 256 << 10;
+
+/// Stands before the port of a member and remembers what others say to it.
+class recorder {
+ public:
+  recorder(task_id member, const task_address& where)
+      : member_(std::move(member)),
+        port_([this, to = where.port](const std::stop_token& enough, const descriptor& from) {
+          const auto onward = connect_to_loopback(to);
+          const auto connection = begin();
+          if (onward) relay(enough, from, onward, [&](std::string_view said) { add(connection, said); });
+        }) {}
+
+  const task_id& member() const { return member_; }
+  task_address address() const { return {"127.0.0.1", port_.number()}; }
+
+  /// Of each connection on which somebody has said something; the one that has said most comes first.
+  std::vector<std::string> heard() const {
+    const std::scoped_lock lock{mutex_};
+    auto result = heard_;
+    std::erase(result, std::string{});
+    std::stable_sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+    return result;
+  }
+
+ private:
+  std::size_t begin() {
+    const std::scoped_lock lock{mutex_};
+    heard_.emplace_back();
+    return heard_.size() - 1;
+  }
+  void add(std::size_t connection, std::string_view said) {
+    const std::scoped_lock lock{mutex_};
+    auto& words = heard_[connection];
+    words += said.substr(0, recorded_bytes_max - words.size());
+  }
+
+  const task_id member_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> heard_;
+  /// Last, so that it ends first.
+  loopback_port port_;
+};
+
+/// A job whose members are heard.
+class recorded_job {
+ public:
+  attacked_job& job() { return job_; }
+
+  /// What was said to a member, connection by connection.
+  std::vector<std::string> heard_by(const task_id& member) const {
+    for (const auto& each : recorders_)
+      if (each->member() == member) return each->heard();
+    return {};
+  }
+
+ private:
+  task_address detour_of(const task_id& task, const task_address& own) {
+    for (const auto& each : recorders_)
+      if (each->member() == task) return each->address();
+    recorders_.push_back(std::make_unique<recorder>(task, own));
+    return recorders_.back()->address();
+  }
+
+  std::vector<std::unique_ptr<recorder>> recorders_;
+  attacked_job job_{[this](const task_id& task, const task_address& own) { return detour_of(task, own); }};
+};
+
+// --- saying it again ------------------------------------------------------------------------------------------------
+
+using random_source = std::mt19937;
+/// Makes something else of what was said.
+using mutation = std::string (*)(const std::string& said, random_source& random);
+
+std::string joined(const std::vector<std::string>& frames) {
+  std::string all;
+  for (const auto& each : frames) all += each;
+  return all;
+}
+
+std::string exactly(const std::string& said, random_source&) { return said; }
+
+std::string truncated(const std::string& said, random_source& random) { return said.substr(0, random() % said.size()); }
+
+/// The first is the handshake.
+std::string shuffled(const std::string& said, random_source& random) {
+  auto frames = frames_of(said);
+  if (!frames.empty()) std::shuffle(frames.begin() + 1, frames.end(), random);
+  return joined(frames);
+}
+
+/// Of the contents, so that most frames are read.
+std::string with_other_bytes(const std::string& said, random_source& random) {
+  constexpr auto one_in = 200;
+  auto frames = frames_of(said);
+  for (std::size_t i = 1; i < frames.size(); ++i)
+    for (auto at = header_bytes; at < frames[i].size(); ++at)
+      if (random() % one_in == 0) frames[i][at] = static_cast<char>(random());
+  return joined(frames);
+}
+
+std::string with_other_headers(const std::string& said, random_source& random) {
+  constexpr auto one_in = 4;
+  auto frames = frames_of(said);
+  for (std::size_t i = 1; i < frames.size(); ++i)
+    if (random() % one_in == 0) frames[i][random() % header_bytes] = static_cast<char>(random());
+  return joined(frames);
+}
+
+struct named_mutation {
+  const char* name;
+  mutation change;
+};
+
+constexpr std::array<named_mutation, 5> mutations{{{"exactly", exactly},
+                                                   {"truncated", truncated},
+                                                   {"shuffled", shuffled},
+                                                   {"with other headers", with_other_headers},
+                                                   {"with other bytes", with_other_bytes}}};
+/// But for the last: a member's words about a living variable, changed, may be those of another client, which can
+/// write.
+constexpr std::span<const named_mutation> unchanged_contents{mutations.data(), mutations.size() - 1};
+
+/// Of each mutation, to each member.
+constexpr int replays = 40;
+
+/// What was said to members, connection by connection.
+using all_that_was_heard = std::vector<std::pair<task_id, std::vector<std::string>>>;
+
+/// Says to each member what was said to it. Every second one of those who do may stay connected.
+void replay(attacked_job& job, const all_that_was_heard& all_heard, std::span<const named_mutation> changes) {
+  random_source random{20240609};
+  memory_watch memory{job};
+  std::vector<stranger> staying;
+  for (const auto& [name, change] : changes) {
+    for (int i = 0; i < replays; ++i)
+      for (const auto& [member, heard] : all_heard) {
+        stranger visitor{job.port_of(member).address};
+        visitor.say(change(heard[static_cast<std::size_t>(i / 2) % heard.size()], random));
+        if (i % 2 == 0)
+          staying.push_back(std::move(visitor));
+        else
+          BOOST_TEST(visitor.end());
+        memory.look();
+      }
+    job.check_goes_on(name);
+  }
+  memory.check(1.2, 32 << 20);
+}
+
+all_that_was_heard heard_in(const recorded_job& recorded) {
+  all_that_was_heard all;
+  for (const auto& member : {worker_task(0), server_task(0)}) {
+    all.emplace_back(member, recorded.heard_by(member));
+    BOOST_REQUIRE(!all.back().second.empty());
+    BOOST_TEST_MESSAGE(to_string(member) << " has heard " << all.back().second.size() << " connections, the first "
+                                         << all.back().second.front().size() << " bytes");
+  }
+  return all;
+}
+
+BOOST_AUTO_TEST_CASE(what_an_earlier_job_has_said_does_not_disturb_the_next) {
+  all_that_was_heard all;
+  {
+    recorded_job earlier;
+    all = heard_in(earlier);
+    earlier.job().check_end();
+  }
+  attacked_job job;
+  replay(job, all, mutations);
+  job.check_end();
+}
+
+/// The same words from a process that does not pose as the one that has said them: nothing tells the two apart who say
+/// the same of themselves.
+all_that_was_heard said_by_another(all_that_was_heard all) {
+  random_source random{20240610};
+  for (auto& [_, connections] : all)
+    for (auto& said : connections) {
+      auto frames = frames_of(said);
+      std::erase_if(frames, [](const auto& each) { return is_handshake(header_of(each)); });
+      said = client_handshake(made_up_node(random)) + joined(frames);
+    }
+  return all;
+}
+
+BOOST_AUTO_TEST_CASE(what_a_job_has_said_itself_does_not_disturb_it_when_another_says_it_again) {
+  recorded_job recorded;
+  replay(recorded.job(), said_by_another(heard_in(recorded)), unchanged_contents);
+  recorded.job().check_end();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace troupe::basp
