@@ -129,7 +129,7 @@ class client_memory {
     if (auto refused = why_not(of, number, variable); !refused.ok()) return refused;
     of.highest_ = std::max(of.highest_, number);
     const auto before = of.changes_.weight();
-    const auto ended = of.changes_.add(number, std::move(perform));
+    auto ended = of.changes_.add(number, std::move(perform));
     weight_ += of.changes_.weight() - before;
     return ended;
   }
