@@ -359,9 +359,9 @@ TROUPE_TEST_CASE_FOR_EACH_LAYER(a_new_server_with_another_signature_refuses_the_
 }
 
 TROUPE_TEST_CASE_FOR_EACH_LAYER(a_timeout_of_zero_is_the_clients_and_another_one_overrides_it) {
-  auto server = make_server(layer);
   gate cancelled;
   gate cancelled_again;
+  auto server = make_server(layer);
   server.register_method("wait", [&](bool again) { wait_for_cancellation(again ? cancelled_again : cancelled); });
   server.start();
   const auto patient = connect(server, layer, "patient");
@@ -373,8 +373,9 @@ TROUPE_TEST_CASE_FOR_EACH_LAYER(a_timeout_of_zero_is_the_clients_and_another_one
 }
 
 TROUPE_TEST_CASE_FOR_EACH_LAYER(a_call_may_take_longer_than_its_client_usually_waits) {
-  auto server = make_server(layer);
+  // Before the server: the call that is over may still begin there.
   gate may_end;
+  auto server = make_server(layer);
   server.register_method("wait", [&] { return may_end.wait(); });
   server.start();
   const auto hasty = connect(server, layer, "hasty", 300ms);

@@ -258,8 +258,8 @@ void compute(gate& cancelled) {
 }
 
 TROUPE_TEST_CASE_FOR_EACH_LAYER(a_method_that_computes_and_looks_is_cancelled_by_the_deadline_of_its_call) {
-  auto server = make_server(layer);
   gate cancelled;
+  auto server = make_server(layer);
   server.register_method("compute", [&] { compute(cancelled); });
   server.register_method("f", [] { return 1; });
   server.start();
@@ -270,8 +270,8 @@ TROUPE_TEST_CASE_FOR_EACH_LAYER(a_method_that_computes_and_looks_is_cancelled_by
 }
 
 TROUPE_TEST_CASE_FOR_EACH_LAYER(a_method_that_computes_and_looks_is_cancelled_with_its_call_or_its_client) {
-  auto server = make_server(layer);
   gate cancelled[2];
+  auto server = make_server(layer);
   gate started[2];
   server.register_method("compute", [&](std::int32_t which) {
     started[which].open();
