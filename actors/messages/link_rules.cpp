@@ -135,8 +135,6 @@ void add_closures(table& to) {
       .may<activity_atom, session_id, closure_id>(chief, small);
   receiver<worker_desk_with_alarm>{to, "the desk of a worker"}.may<recall_atom, session_id, wire<order_recall>>(chief,
                                                                                                                 medium);
-  receiver<worker_desk_actor>{to, "the desk of a worker"}.may<recall_atom, session_id, wire<order_recall>>(chief,
-                                                                                                           medium);
   // Whose outcomes these are the coordinator knows by their session and their sender.
   receiver<coordinator_actor>{to, "a coordinator"}.may<outcome_atom, session_id, u64, wire<run_outcomes>>(anybody,
                                                                                                           large);

@@ -1,6 +1,6 @@
 #include <troupe/actors/fibers/notifier.hpp>
 #include <troupe/runtime/cluster/basp_dialer.hpp>
-#include <troupe/runtime/cluster/basp_listener.hpp>
+#include <troupe/runtime/cluster/with_basp_broker.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,7 @@
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/link_gate.hpp>
+#include <troupe/runtime/cluster/tcp_connector.hpp>
 
 #include <caf/binary_deserializer.hpp>
 #include <caf/io/basp/instance.hpp>
@@ -25,15 +26,13 @@ namespace {
 class all_gates {
  public:
   link_gate& of(const caf::io::basp::routing_table& table, caf::io::basp_broker& broker) {
-    const caf::weak_actor_ptr owner{broker.ctrl()};
     const std::scoped_lock lock{mutex_};
-    auto& before = by_table_[&table];
-    // A table may lie where one of an earlier system did.
-    if (before.gate && before.broker == owner) return *before.gate;
-    std::erase_if(by_table_,
-                  [&](const auto& each) { return each.first != &table && each.second.broker.lock() == nullptr; });
+    // A table may lie where one of an earlier system did, but no broker where a known one did.
+    const auto known = by_table_.find(&table);
+    if (known != by_table_.end() && known->second.broker.get() == broker.ctrl()) return *known->second.gate;
+    std::erase_if(by_table_, [](const auto& each) { return each.second.broker.lock() == nullptr; });
     auto& made = by_table_[&table];
-    made.broker = owner;
+    made.broker = caf::weak_actor_ptr{broker.ctrl()};
     made.gate = std::make_unique<link_gate>(broker.system(), [&broker](caf::actor_id which) {
       return std::any_of(broker.spawn_servers.begin(), broker.spawn_servers.end(),
                          [which](const auto& each) { return each.second.id() == which; });
@@ -44,7 +43,7 @@ class all_gates {
   void forget(const caf::io::basp::routing_table& table, caf::io::connection_handle closed) {
     const std::scoped_lock lock{mutex_};
     const auto found = by_table_.find(&table);
-    if (found != by_table_.end() && found->second.gate) found->second.gate->large.erase(closed);
+    if (found != by_table_.end()) found->second.gate->forget(closed);
   }
 
  private:
@@ -62,6 +61,19 @@ all_gates& gates() {
 }
 
 }  // namespace
+
+void close_half_frames(caf::io::basp_broker& broker) {
+  const auto limit = broker.clock().now() - link_limits::frame_pause;
+  std::vector<caf::io::connection_handle> stuck;
+  for (const auto& [connection, what] : broker.ctx)
+    if (what.cstate == caf::io::basp::await_payload && what.last_seen < limit) stuck.push_back(connection);
+  auto& table = broker.instance.tbl();
+  for (const auto& connection : stuck) {
+    gates().of(table, broker).count("a frame that did not go on", table.lookup_direct(connection));
+    broker.connection_cleanup(connection, caf::sec::connection_timeout);
+    broker.close(connection);
+  }
+}
 
 void guard_basp() noexcept {
   // The definitions below are what counts.
@@ -191,24 +203,9 @@ std::string why_close(const arrived_frame& frame) {
       return "a client's handshake in the name of another process";
   }
   if (frame.head.operation == message_type::monitor_message &&
-      frame.broker.wr_buf(frame.connection).size() > troupe::link_limits::unread)
+      !frame.gate.may_watch_more(frame.connection, frame.broker.wr_buf(frame.connection).size()))
     return "more answers than it reads";
   return {};
-}
-
-/// Those of others, whose turn this is not: CAF itself waits for ever.
-void close_half_frames(basp_broker& broker, troupe::link_gate& gate, connection_handle own) {
-  const auto now = broker.clock().now();
-  if (!gate.looks_for_pauses(now)) return;
-  std::vector<connection_handle> stuck;
-  for (const auto& [connection, what] : broker.ctx)
-    if (connection != own && what.cstate == await_payload && what.last_seen + troupe::link_limits::frame_pause < now)
-      stuck.push_back(connection);
-  for (const auto& connection : stuck) {
-    gate.count("a frame that did not go on", broker.instance.tbl().lookup_direct(connection));
-    broker.connection_cleanup(connection, sec::connection_timeout);
-    broker.close(connection);
-  }
 }
 
 /// False: the rest of a large frame is still to come.
@@ -235,13 +232,14 @@ connection_state instance::handle(execution_unit* context, new_data_msg& came, h
   auto& broker = static_cast<basp_broker&>(callee_);
   auto& gate = troupe::gates().of(tbl_, broker);
   const auto connection = came.handle;
-  close_half_frames(broker, gate, connection);
   const auto known = broker.ctx.find(connection);
   const troupe::link_peer from{.process = tbl_.lookup_direct(connection),
                                .dialled = known != broker.ctx.end() && known->second.remote_port != 0};
   const auto close = [&](const std::string& why) {
     gate.count(why, from.process);
     if (const auto lost = tbl_.erase_direct(connection)) callee_.purge_state(lost);
+    // CAF would keep it until its peer has read what is still to be written.
+    troupe::tcp_connector::of_system(system())->close(connection);
     return malformed_basp_message;
   };
   if (!is_content) {

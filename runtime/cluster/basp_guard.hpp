@@ -14,7 +14,15 @@
 // program take their place, in real processes and in simulated ones.
 #pragma once
 
+namespace caf::io {
+class basp_broker;
+}
+
 namespace troupe {
+
+/// Ends the connections whose peers have left a frame half said (link_limits::frame_pause): CAF waits for ever. In the
+/// broker's turn.
+void close_half_frames(caf::io::basp_broker& broker);
 
 /// Does nothing; who calls it has the mends in the program.
 void guard_basp() noexcept;

@@ -1,5 +1,6 @@
+#include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/basp_listener.hpp>
-#include <troupe/runtime/cluster/link_gate.hpp>
+#include <troupe/runtime/cluster/with_basp_broker.hpp>
 #include <troupe/runtime/door/acceptor.hpp>
 
 #include <caf/abstract_actor.hpp>
@@ -36,13 +37,14 @@ acceptor::verdict judge_greeting(std::span<const std::byte> peeked) {
 class open_ports {
  public:
   void add(const caf::actor_system& of, const caf::actor& broker, std::unique_ptr<acceptor> opened) {
-    const std::scoped_lock lock{mutex_};
-    const auto before = ports_.lower_bound({&of, 0});
-    // CAF ends the broker before the rest of the system.
-    if (before == ports_.end() || before->first.first != &of)
-      caf::actor_cast<caf::abstract_actor*>(broker)->attach_functor([this, &of](const caf::error&) { close_all(of); });
+    std::unique_lock lock{mutex_};
     const auto port = opened->port();
     ports_[{&of, port}] = std::move(opened);
+    const auto is_first = systems_.insert(&of).second;
+    lock.unlock();
+    // CAF ends the broker before the rest of the system; if it has done so, this closes the port at once.
+    if (is_first)
+      caf::actor_cast<caf::abstract_actor*>(broker)->attach_functor([this, &of](const caf::error&) { close_all(of); });
   }
 
   void close(const caf::actor_system& of, std::uint16_t port) {
@@ -54,6 +56,7 @@ class open_ports {
   void close_all(const caf::actor_system& of) {
     std::map<key, std::unique_ptr<acceptor>> closed;
     const std::scoped_lock lock{mutex_};
+    systems_.erase(&of);
     for (auto next = ports_.lower_bound({&of, 0}); next != ports_.end() && next->first.first == &of;)
       closed.insert(ports_.extract(next++));
   }
@@ -62,6 +65,8 @@ class open_ports {
   using key = std::pair<const caf::actor_system*, std::uint16_t>;
   std::mutex mutex_;
   std::map<key, std::unique_ptr<acceptor>> ports_;
+  /// That close their ports with their end.
+  std::set<const caf::actor_system*> systems_;
 };
 
 open_ports& ports() {
@@ -81,8 +86,9 @@ std::uint16_t listen_for_basp(caf::actor_system& system, const caf::strong_actor
                    port->load(), whom, interface);
   };
   try {
-    auto opened =
-        open_acceptor(where.host == "localhost" ? "127.0.0.1" : where.host, where.port, judge_greeting, hand_over);
+    const auto upkeep = [broker, &system] { with_basp_broker(system, broker, close_half_frames); };
+    auto opened = open_acceptor(where.host == "localhost" ? "127.0.0.1" : where.host, where.port, judge_greeting,
+                                hand_over, {.upkeep = upkeep});
     *port = opened->port();
     ports().add(system, broker, std::move(opened));
   } catch (const error& failed) {

@@ -10,16 +10,11 @@
 
 #include <troupe/actors/messages/task.hpp>
 
-#include <caf/actor.hpp>
-#include <caf/actor_system.hpp>
 #include <caf/fwd.hpp>
-#include <caf/io/basp_broker.hpp>
-#include <caf/io/middleman.hpp>
 
 #include <cstdint>
 #include <set>
 #include <string>
-#include <utility>
 
 namespace troupe {
 
@@ -30,19 +25,5 @@ std::uint16_t listen_for_basp(caf::actor_system& system, const caf::strong_actor
 
 /// Closes it; connections stay. Does nothing for a port that is not open.
 void stop_listening_for_basp(caf::actor_system& system, std::uint16_t port);
-
-/// CAF's broker of the links between processes.
-inline caf::actor basp_broker_of(caf::actor_system& system) {
-  return system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-}
-
-/// Runs `work` with the broker in its own thread, as CAF does; not after the broker's end.
-template <class Work>
-void with_basp_broker(caf::actor_system& system, const caf::actor& broker, Work work) {
-  system.middleman().run_later([broker, work = std::move(work)] {
-    auto& actor = *caf::actor_cast<caf::abstract_actor*>(broker);
-    if (!actor.getf(caf::abstract_actor::is_terminated_flag)) work(static_cast<caf::io::basp_broker&>(actor));
-  });
-}
 
 }  // namespace troupe

@@ -189,19 +189,19 @@ status link_gate::check_message(caf::execution_unit* context, const header& of, 
   const auto head = read_head(context, of, content);
   if (head.types.empty()) return malformed;
   const auto passes = of.operation == basp_operation::routed_message && head.destination != system_.node();
-  return check_content(passes ? nullptr : find_receiver(of), head.types, head.parts, from,
-                       caf::make_message_id(of.operation_data).is_response());
+  return check_content(passes ? nullptr : find_receiver(of), head.types, head.parts, from, of);
 }
 
 status link_gate::check_content(receiver* to, std::string_view types, std::span<const char> parts,
-                                const link_peer& from, bool is_answer) const {
+                                const link_peer& from, const header& of) const {
   const auto what = first_atom(types, parts);
+  const auto is_answer = caf::make_message_id(of.operation_data).is_response();
   if (has_inner_type(types)) return malformed;
   if ((has_type(types, "@error") || has_type(types, "@message")) && nests_too_deep(parts)) return malformed;
   const auto is_of_application = to == nullptr || (!to->of_caf && to->rules == nullptr);
   if (ties_actors(types, what) && (is_of_application || is_answer)) return check_tie(parts, from);
   if (is_of_application || is_answer) return {};
-  if (to->of_caf) return check_for_caf(*to, types, what);
+  if (to->of_caf) return check_for_caf(*to, types, parts, of);
   const auto& rules = *to->rules;
   const auto* const rule = rules.find(types, what);
   if (rule == nullptr) return denied(fmt::format("{} does not take this message from another process", rules.name));
@@ -216,13 +216,18 @@ status link_gate::check_content(receiver* to, std::string_view types, std::span<
 
 /// What each process asks when it meets another one, and is answered once: CAF prints whatever else comes. Whoever asks
 /// for more wants to spawn, or to configure.
-status link_gate::check_for_caf(receiver& to, std::string_view types, caf::atom_value what) {
+status link_gate::check_for_caf(receiver& to, std::string_view types, std::span<const char> parts, const header& of) {
   if (to.asks && types == "@<>+@atom+@str+@strong_actor_ptr+@str") {
     to.asks = false;
     return {};
   }
-  const auto is_question = types == "@<>+@atom+@atom+@str" && what == caf::atom("sys");
-  return is_question ? status{} : denied("CAF's own actors take nothing from other processes");
+  constexpr std::string_view info = "\4info";  // with its length
+  const auto second = parts.subspan(std::min(parts.size(), sizeof(std::uint64_t)));
+  const auto last = second.subspan(std::min(second.size(), sizeof(std::uint64_t)));
+  const auto is_question = types == "@<>+@atom+@atom+@str" && first_atom(types, parts) == caf::atom("sys") &&
+                           static_cast<caf::atom_value>(number_at_begin(second)) == caf::get_atom::value &&
+                           std::string_view{last.data(), last.size()} == info;
+  return is_question && of.source_actor != 0 ? status{} : denied("CAF's own actors take nothing from other processes");
 }
 
 /// CAF ties the named actor to the receiver, whose process it may be of: each then ends with the other.
@@ -239,10 +244,14 @@ status link_gate::check_end(const std::vector<char>& content) const {
   return nests_too_deep(content) ? malformed : status{};
 }
 
-bool link_gate::looks_for_pauses(time_point now) {
-  if (now < next_look_) return false;
-  next_look_ = later(now, std::chrono::seconds{1});
-  return true;
+bool link_gate::may_watch_more(caf::io::connection_handle connection, std::size_t unread_bytes) {
+  if (unread_bytes == 0) questions_.erase(connection);
+  return unread_bytes == 0 || ++questions_[connection] <= link_limits::questions || unread_bytes <= link_limits::unread;
+}
+
+void link_gate::forget(caf::io::connection_handle connection) {
+  large.erase(connection);
+  questions_.erase(connection);
 }
 
 // --- what was refused -----------------------------------------------------------------------------------------------
@@ -257,9 +266,9 @@ void link_gate::count(const std::string& reason, const caf::node_id& from) {
   if (entry.told != 0 && now < entry.next) return;
   entry.next = later(now, told_each);
   log_warning(fmt::format(
-      "refused {} from process {}: {}",
+      "refused {} from {}: {}",
       entry.count - entry.told == 1 ? "a message" : fmt::format("{} messages, the last", entry.count - entry.told),
-      from ? caf::to_string(from) : "that did not say its name", reason));
+      from ? "process " + caf::to_string(from) : "a process that has not said its name", reason));
   entry.told = entry.count;
 }
 

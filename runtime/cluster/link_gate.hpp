@@ -56,8 +56,9 @@ struct link_limits {
   static constexpr duration frame_pause = std::chrono::seconds{30};
   /// Processes that are reached through others.
   static constexpr std::size_t indirect_processes = 4096;
-  /// What may lie unread for a peer that still makes us write more.
-  static constexpr std::size_t unread = std::size_t{64} << 20;
+  /// What may lie unread for a peer that has asked so often meanwhile, and asks again.
+  static constexpr std::size_t unread = std::size_t{16} << 20;
+  static constexpr std::size_t questions = std::size_t{1} << 16;
 };
 
 /// What is known of the sender of a frame.
@@ -93,8 +94,10 @@ class link_gate {
     return found == counts_.end() ? 0 : found->second.count;
   }
 
-  /// Whether it is time to look for frames that don't go on; at most once a second.
-  bool looks_for_pauses(time_point now);
+  /// Whether a peer for whom so many bytes lie unread may watch another actor; each is answered if it has ended.
+  bool may_watch_more(caf::io::connection_handle connection, std::size_t unread_bytes);
+  /// This connection has ended.
+  void forget(caf::io::connection_handle connection);
 
   // --- LG-3: frames that come in pieces ---
 
@@ -115,9 +118,10 @@ class link_gate {
   };
   /// Null: nobody.
   receiver* find_receiver(const caf::io::basp::header& header);
-  static status check_for_caf(receiver& to, std::string_view types, caf::atom_value what);
+  static status check_for_caf(receiver& to, std::string_view types, std::span<const char> parts,
+                              const caf::io::basp::header& header);
   status check_content(receiver* to, std::string_view types, std::span<const char> parts, const link_peer& from,
-                       bool is_answer) const;
+                       const caf::io::basp::header& header) const;
   status check_tie(std::span<const char> parts, const link_peer& from) const;
 
   caf::actor_system& system_;
@@ -129,7 +133,8 @@ class link_gate {
     time_point next{};
   };
   std::map<std::string, refusals> counts_;
-  time_point next_look_{};
+  /// Actors that a peer has watched since it had read all.
+  std::unordered_map<caf::io::connection_handle, std::size_t> questions_;
 };
 
 }  // namespace troupe

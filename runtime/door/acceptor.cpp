@@ -22,6 +22,7 @@ namespace {
 
 /// How long nothing is accepted when that fails, and nothing helps.
 constexpr std::chrono::milliseconds accept_pause{100};
+constexpr std::chrono::seconds upkeep_interval{1};
 /// Then others of the loop have their turn.
 constexpr int accepts_per_turn = 64;
 
@@ -81,6 +82,7 @@ acceptor::acceptor(const std::string& host, std::uint16_t port, first_words judg
     spare_ = open_spare();
     listener_ = std::make_unique<watched_socket>(*loop_, std::move(listening), EPOLLIN,
                                                  [this](bulk_event_loop::events) { accept_some(); });
+    if (options_.upkeep) keep_up();
   });
 }
 
@@ -88,6 +90,7 @@ acceptor::~acceptor() {
   run_in(*loop_, [this] {
     listener_.reset();
     loop_->cancel(end_of_pause_);
+    loop_->cancel(next_upkeep_);
     for (const auto& [number, each] : strangers_) loop_->cancel(each.limit);
     strangers_.clear();
   });
@@ -147,6 +150,13 @@ bool acceptor::make_descriptor_free() {
 void acceptor::pause() {
   listener_->expect(0);
   end_of_pause_ = loop_->at(time_after(accept_pause), [this] { listener_->expect(EPOLLIN); });
+}
+
+void acceptor::keep_up() {
+  next_upkeep_ = loop_->at(time_after(upkeep_interval), [this] {
+    options_.upkeep();
+    keep_up();
+  });
 }
 
 void acceptor::receive(descriptor accepted) {
@@ -251,14 +261,14 @@ void acceptor::hand_over(descriptor connection) {
 }
 
 std::unique_ptr<acceptor> open_acceptor(const std::string& host, std::uint16_t port, const acceptor::first_words& judge,
-                                        const acceptor::take& give) {
-  if (!host.empty() && host != "0.0.0.0") return std::make_unique<acceptor>(host, port, judge, give);
+                                        const acceptor::take& give, const acceptor_options& options) {
+  if (!host.empty() && host != "0.0.0.0") return std::make_unique<acceptor>(host, port, judge, give, options);
   try {
-    return std::make_unique<acceptor>("::", port, judge, give);
+    return std::make_unique<acceptor>("::", port, judge, give, options);
   } catch (const already_exists_error&) {
     throw;
   } catch (const error&) {
-    return std::make_unique<acceptor>("0.0.0.0", port, judge, give);
+    return std::make_unique<acceptor>("0.0.0.0", port, judge, give, options);
   }
 }
 

@@ -41,6 +41,9 @@ struct acceptor_options {
   std::size_t strangers_max = 256;
   /// Connections that were handed over and are still open; 0: half of the process's descriptors, at most 4096.
   std::size_t connections_max = 0;
+  /// Called each second while the port is open, as the other callbacks: for whoever has to look after what was handed
+  /// over. Empty: never.
+  std::function<void()> upkeep = {};
 };
 
 /// What has become of the connections so far. Each is in one of the counts but `accepted`, or still a stranger.
@@ -106,6 +109,7 @@ class acceptor {
   /// Whether accepting can go on.
   bool make_descriptor_free();
   void pause();
+  void keep_up();
   void receive(descriptor accepted);
   void add_stranger(descriptor accepted, std::size_t seen);
   /// Judges what is there if that is more than `seen` bytes, which then are as many.
@@ -128,6 +132,7 @@ class acceptor {
   /// Given up to accept, and close, one connection when there is no other descriptor.
   descriptor spare_;
   bulk_event_loop::timer end_of_pause_{};
+  bulk_event_loop::timer next_upkeep_{};
   strangers strangers_;  // by age
   std::uint64_t last_stranger_ = 0;
   open_connections open_;
@@ -136,6 +141,6 @@ class acceptor {
 
 /// The same; `host` empty or "0.0.0.0": on all addresses of this machine, of IPv6, too, where there is that.
 std::unique_ptr<acceptor> open_acceptor(const std::string& host, std::uint16_t port, const acceptor::first_words& judge,
-                                        const acceptor::take& give);
+                                        const acceptor::take& give, const acceptor_options& options = {});
 
 }  // namespace troupe

@@ -2,7 +2,7 @@
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/variable_client.hpp>
 #include <troupe/runtime/closures/nested_closures.hpp>
-#include <troupe/runtime/cluster/basp_listener.hpp>
+#include <troupe/runtime/cluster/with_basp_broker.hpp>
 #include <troupe/runtime/simulation/simulated_program.hpp>
 #include <troupe/runtime/simulation/simulation_implementation.hpp>
 

@@ -1,6 +1,7 @@
 #include "attacked_job.hpp"
 #include "test_program.hpp"
 
+#include <troupe/runtime/cluster/signal_source.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
@@ -12,7 +13,8 @@
 #include <csignal>
 #include <cstdint>
 #include <fstream>
-#include <thread>
+
+#include <poll.h>
 
 namespace troupe {
 
@@ -29,8 +31,6 @@ constexpr int additions_per_round = 8;
 constexpr std::int64_t content_size = 64 * 1024;
 /// A round that takes longer stands still.
 constexpr auto round_limit = 20s;
-
-volatile std::sig_atomic_t job_may_end = 0;
 
 tensor negated(tensor content) {
   for (auto& x : content.mutable_values<std::int32_t>()) x = -x;
@@ -49,12 +49,11 @@ class paced_rounds {
   }
 
   void run() {
-    while (job_may_end == 0) {
+    do {
       run_round();
       report();
       next_ = std::max(next_ + round_interval, attack_clock::now());
-      std::this_thread::sleep_until(next_);
-    }
+    } while (!ends_before(next_));
     coordinator_.join(round_limit);
     say("total {} of {}", total_.read(), rounds_ * additions_per_round);
     require(total_.read() == rounds_ * additions_per_round, "each addition came once");
@@ -64,6 +63,14 @@ class paced_rounds {
   }
 
  private:
+  /// Whether the test wants the job to end, heard while the next round is waited for.
+  bool ends_before(attack_clock::time_point next) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - attack_clock::now());
+    pollfd watched{end_.descriptor_number(), POLLIN, 0};
+    ::poll(&watched, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    return end_.next().has_value();
+  }
+
   void run_round() {
     const auto result = coordinator_.schedule<negated>({.limit = round_limit}, content_);
     std::vector<remote_value<int>> additions;
@@ -83,6 +90,7 @@ class paced_rounds {
     begin_ = now;
   }
 
+  signal_source end_{SIGUSR1};
   parameter_server_strategy strategy_;
   cluster_coordinator coordinator_;
   event_watch events_;
@@ -95,7 +103,6 @@ class paced_rounds {
 };
 
 void run_attacked_job(cluster& here) {
-  std::signal(SIGUSR1, [](int) { job_may_end = 1; });
   auto offers = rpc::server::create("caf", "127.0.0.1:0");
   offers.register_method("add", [](int a, int b) { return a + b; });
   offers.start();

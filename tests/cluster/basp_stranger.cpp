@@ -163,6 +163,17 @@ bool stranger::say(std::string_view bytes) {
   return true;
 }
 
+bool stranger::say_and_hear_nothing(std::string_view bytes) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!bytes.empty()) {
+    if (!ready(POLLOUT, deadline)) return false;
+    const auto sent = ::send(file_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
+    if (sent < 0 && errno != EAGAIN) return false;
+  }
+  return true;
+}
+
 bool stranger::end(milliseconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   ::shutdown(file_.get(), SHUT_WR);

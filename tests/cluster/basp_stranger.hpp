@@ -79,6 +79,8 @@ class stranger {
   std::optional<greeting> greet(const caf::node_id& own);
   /// False when the other side has closed, or does not read.
   bool say(std::string_view bytes);
+  /// The same, but what the other side says stays unread.
+  bool say_and_hear_nothing(std::string_view bytes);
   /// Nothing more will be said: the other side reads all of it, then it closes, unless it has done so. False if not.
   bool end(milliseconds limit = patience);
 

@@ -209,8 +209,11 @@ BOOST_DATA_TEST_CASE(nobody_makes_room_for_what_is_only_announced, all_announced
 
 /// In all, and as many that say half of something.
 constexpr std::size_t silent_strangers = 300;
-/// First words must come within 5 s, and the rest within 10 s.
-constexpr auto silence_max = 30s;
+/// First words must come within 5 s, and a message that has begun must go on within 30 s.
+constexpr auto silence_max = 50s;
+/// To an actor of the application: nobody has this number.
+constexpr caf::actor_id nobody = std::uint64_t{1} << 40;
+constexpr std::size_t half_messages = 20;
 
 /// Half a header; a whole handshake but for its last byte; a header, and half of what it announces.
 std::string half_words(std::mt19937& random) {
@@ -235,9 +238,45 @@ BOOST_AUTO_TEST_CASE(who_says_nothing_or_half_of_it_is_closed) {
     strangers.emplace_back(where);
     strangers.back().say(half_words(random));
   }
+  std::vector<stranger> half_heard;
+  for (std::size_t i = 0; i < half_messages; ++i) {
+    auto& visitor = half_heard.emplace_back(job.ports()[i % job.ports().size()].address);
+    BOOST_TEST(visitor.greet(made_up_node(random)).has_value());
+    auto begun = to_actor(message_type::direct_message, ordinary, nobody);
+    // Also one that comes in pieces, of which some have come.
+    begun.payload_len = i % 2 == 0 ? 1'000 : 4 * mebibyte;
+    visitor.say(bytes_of(begun) + noise(random, begun.payload_len / 2));
+  }
   job.check_goes_on("silent strangers");
+  BOOST_TEST(open_after(half_heard, silence_max) == 0u);
   BOOST_TEST(open_after(strangers, silence_max) == 0u);
   job.check_goes_on("silent strangers that are gone");
+  job.check_end();
+}
+
+// --- who reads nothing ----------------------------------------------------------------------------------------------
+
+/// Watching an actor that has ended is answered, with more bytes than it takes to ask.
+BOOST_AUTO_TEST_CASE(who_asks_without_end_and_reads_no_answers_is_closed) {
+  constexpr std::size_t said_max = 512 << 20;
+  attacked_job job;
+  memory_watch memory{job};
+  std::mt19937 random{6};
+  const auto& port = job.port_of(server_task(0));
+  stranger visitor{port.address};
+  const auto own = made_up_node(random);
+  const auto heard = visitor.greet(own);
+  BOOST_REQUIRE(heard.has_value());
+  std::string questions;
+  for (auto i = 0; i < 1'000; ++i)
+    questions += frame(to_actor(message_type::monitor_message, 0, nobody), route(own, heard->node));
+  std::size_t said = 0;
+  for (; said < said_max && visitor.say_and_hear_nothing(questions); said += questions.size()) memory.look();
+  BOOST_TEST(!visitor.is_open());
+  job.processes().wait_for("more answers than it reads");
+  // What may lie unread, and the growth of its buffer.
+  memory.check(1.2, 64 << 20);
+  job.check_goes_on("questions whose answers nobody reads");
   job.check_end();
 }
 

@@ -219,6 +219,31 @@ BOOST_FIXTURE_TEST_CASE(a_client_beyond_the_limit_is_let_in_when_another_one_goe
   BOOST_TEST(second.sum(2, 3) == 5);
 }
 
+BOOST_FIXTURE_TEST_CASE(one_process_does_not_take_all_places, one_server) {
+  serve({.clients_per_process_max = 1});
+  simulated_client first{world, at};
+  simulated_client second{world, at};
+  const auto waiting = second.start("add", {1, 2});
+  world.advance(2s);
+  BOOST_TEST(ended_with(waiting, status_code::resource_exhausted, "its limit (clients_per_process_max)"));
+  BOOST_TEST(first.sum(2, 2) == 4);
+}
+
+// Its calls would wait for their deadlines.
+BOOST_FIXTURE_TEST_CASE(clients_hear_at_once_that_an_executor_has_ended_and_go_on_with_the_others, one_server) {
+  serve({}, 2);
+  simulated_client client{world, at};
+  std::vector<watched_call> held;
+  for (auto i = 0; i < 2; ++i) held.push_back(client.start("hold", {}));
+  world.run();
+  BOOST_TEST(server->seen.began == 2);
+  caf::anon_send_exit(server->executors.front(), caf::exit_reason::kill);
+  world.run();
+  for (const auto& each : held) BOOST_TEST((each.code() == status_code::unavailable));
+  world.advance(1s);
+  for (auto i = 0; i < 4; ++i) BOOST_TEST(client.sum(i, 2) == i + 2);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_client_whose_welcome_is_lost_takes_one_place_only, one_server) {
   serve({.clients_max = 1});
   // The server admits, the client does not hear of it and asks again: the same client, one place.

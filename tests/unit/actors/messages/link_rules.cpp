@@ -94,8 +94,6 @@ a worker
   activity @atom+@u64+@u64 from its chief, 1 MiB
 the desk of a worker
   recall @atom+@u64+troupe.order_recall from its chief, 16 MiB
-the desk of a worker
-  recall @atom+@u64+troupe.order_recall from its chief, 16 MiB
 a coordinator
   outcome @atom+@u64+@u64+troupe.run_outcomes from anybody, 449 MiB
 a taker of outcomes

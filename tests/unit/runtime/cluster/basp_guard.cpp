@@ -1,6 +1,7 @@
 // Which of several connections to a process CAF's middleman uses, and when it takes the process for unreachable;
 // basp_guard.hpp.
 #include <troupe/runtime/cluster/basp_guard.hpp>
+#include <troupe/runtime/cluster/link_gate.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <caf/io/basp/routing_table.hpp>
@@ -66,6 +67,20 @@ BOOST_FIXTURE_TEST_CASE(a_process_is_reached_over_what_is_left_and_is_gone_with_
   BOOST_TEST((table.erase_direct(connection(connections)) == process(1)));
   BOOST_TEST(!table.erase_direct(connection(connections)));
   BOOST_TEST((table.lookup_direct(process(2)) == connection(9)));
+}
+
+// Each costs memory and an actor of CAF's, and names are free.
+BOOST_FIXTURE_TEST_CASE(a_process_makes_no_more_than_so_many_others_reachable, world) {
+  constexpr std::uint32_t first = 1000;
+  for (std::uint32_t i = 0; i < link_limits::indirect_processes; ++i)
+    BOOST_REQUIRE(table.add_indirect(process(1), process(first + i)));
+  BOOST_TEST(!table.add_indirect(process(1), process(first - 1)));
+  BOOST_TEST(!table.lookup(process(first - 1)));
+  // What is known is none more.
+  table.add_direct(connection(9), process(2));
+  BOOST_TEST(!table.add_indirect(process(2), process(first)));
+  BOOST_TEST(table.erase_indirect(process(first)));
+  BOOST_TEST(table.add_indirect(process(2), process(first)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

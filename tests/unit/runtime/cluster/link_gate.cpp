@@ -128,6 +128,8 @@ constexpr std::uint32_t stranger = 2;
 BOOST_FIXTURE_TEST_CASE(nothing_but_a_handshake_is_the_first_frame, world) {
   const auto to = actor_of_application();
   BOOST_TEST(header_problem(message_type::client_handshake, 40, 0, false) == "");
+  // CAF would read content that is not there.
+  BOOST_TEST(header_problem(message_type::client_handshake, 0, 0, false) == "no header of CAF's protocol");
   BOOST_TEST(header_problem(message_type::direct_message, 40, to, false) == "a message before the handshake");
   BOOST_TEST(header_problem(message_type::monitor_message, 40, to, false) == "a message before the handshake");
   BOOST_TEST(header_problem(message_type::down_message, 40, 0, false) == "a message before the handshake");
@@ -252,6 +254,9 @@ BOOST_FIXTURE_TEST_CASE(cafs_own_actors_answer_a_greeting_and_nothing_else, worl
         .ok();
   };
   BOOST_TEST(named("SpawnServ", content(caf::sys_atom_v, caf::get_atom_v, std::string{"info"})));
+  // CAF would print these.
+  BOOST_TEST(!named("SpawnServ", content(caf::sys_atom_v, caf::get_atom_v, std::string{"anything"})));
+  BOOST_TEST(!named("SpawnServ", content(caf::sys_atom_v, caf::put_atom_v, std::string{"info"})));
   BOOST_TEST(!named("SpawnServ", content(caf::spawn_atom_v, std::string{"worker"}, caf::make_message())));
   BOOST_TEST(!named("ConfigServ", content(caf::get_atom_v, std::string{"*"})));
   BOOST_TEST(!verdict_of(system.config_serv()->id(), content(caf::put_atom_v, std::string{"a"}, caf::make_message(1)),

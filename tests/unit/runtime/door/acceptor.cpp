@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <semaphore>
 
 #include <fcntl.h>
 
@@ -172,6 +173,15 @@ BOOST_AUTO_TEST_CASE(all_doors_of_a_process_share_one_thread_which_ends_with_the
     BOOST_TEST(threads_named("door") == 1);
   }
   BOOST_TEST(threads_named("door") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(it_calls_for_upkeep_again_and_again_while_it_is_open) {
+  std::counting_semaphore<> called{0};
+  {
+    const host open{{.upkeep = [&] { called.release(); }}, wait_for_ever};
+    for (auto i = 0; i < 2; ++i) BOOST_TEST(called.try_acquire_for(10s));
+  }
+  // None after its end: what it calls is gone then (ASan would say so).
 }
 
 BOOST_AUTO_TEST_CASE(where_it_cannot_listen_it_says_why) {
