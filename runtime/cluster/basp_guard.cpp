@@ -192,14 +192,25 @@ troupe::status check(const arrived_frame& frame) {
   }
 }
 
-/// Why its connection ends; empty: it does not. Who has said who he is can't be somebody else from then on, and nobody
-/// can be this process. Who watches actors without end and reads no answers would make them lie here.
+/// Whom a client's handshake comes from; nobody: it says nothing.
+node_id greeter_of(const arrived_frame& frame) {
+  node_id source;
+  binary_deserializer bytes{frame.context, frame.content};
+  return bytes(source) ? node_id{} : source;
+}
+
+/// A process that dials itself sees so in the answer, and hangs up. Until then it is nobody here, like whoever else
+/// speaks in this process's name.
+bool greets_itself(const arrived_frame& frame) {
+  return frame.head.operation == message_type::client_handshake && greeter_of(frame) == frame.at.this_node();
+}
+
+/// Why its connection ends; empty: it does not. Who has said who he is can't be somebody else from then on. Who watches
+/// actors without end and reads no answers would make them lie here.
 std::string why_close(const arrived_frame& frame) {
   if (frame.head.operation == message_type::client_handshake) {
-    node_id source;
-    binary_deserializer bytes{frame.context, frame.content};
-    if (bytes(source) || !source || source == frame.at.this_node() ||
-        (frame.from.process && frame.from.process != source))
+    const auto greeter = greeter_of(frame);
+    if (!greeter || (frame.from.process && frame.from.process != greeter))
       return "a client's handshake in the name of another process";
   }
   if (frame.head.operation == message_type::monitor_message &&
@@ -254,6 +265,7 @@ connection_state instance::handle(execution_unit* context, new_data_msg& came, h
   const arrived_frame frame{*this, broker, gate, context, connection, from, head, came.buf};
   if (!collect(frame)) return await_payload;
   if (const auto why = why_close(frame); !why.empty()) return close(why);
+  if (greets_itself(frame)) return await_header;
   if (const auto refused = check(frame); !refused.ok()) {
     gate.count(refused.message(), from.process);
     answer_refused(frame, refused);

@@ -254,6 +254,23 @@ BOOST_AUTO_TEST_CASE(who_says_nothing_or_half_of_it_is_closed) {
   job.check_end();
 }
 
+// --- who says he is somebody else -----------------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(who_greets_in_the_name_of_whom_he_greets_is_nobody) {
+  attacked_job job;
+  std::mt19937 random{6};
+  for (const auto& port : job.ports()) {
+    const auto known = greeting_at(port.address, random);
+    std::vector<stranger> visitors;
+    BOOST_TEST(visitors.emplace_back(port.address).greet(known.node).has_value());
+    // Whoever is somebody may say this.
+    visitors.back().say(frame(to_actor(message_type::direct_message, ordinary, nobody), nothing));
+    BOOST_TEST(open_after(visitors, refusal_max) == 0u, to_string(port.task) << " hears somebody in its own name");
+  }
+  job.check_goes_on("strangers in the names of members");
+  job.check_end();
+}
+
 // --- who reads nothing ----------------------------------------------------------------------------------------------
 
 /// Watching an actor that has ended is answered, with more bytes than it takes to ask.
@@ -261,7 +278,7 @@ BOOST_AUTO_TEST_CASE(who_asks_without_end_and_reads_no_answers_is_closed) {
   constexpr std::size_t said_max = 512 << 20;
   attacked_job job;
   memory_watch memory{job};
-  std::mt19937 random{6};
+  std::mt19937 random{7};
   const auto& port = job.port_of(server_task(0));
   stranger visitor{port.address};
   const auto own = made_up_node(random);
