@@ -1,3 +1,4 @@
+#include <troupe/device/base/error.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/basp_listener.hpp>
 #include <troupe/runtime/cluster/with_basp_broker.hpp>
