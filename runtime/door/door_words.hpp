@@ -1,0 +1,96 @@
+// What is said at a door, as bytes: who comes, what for, and that he may enter.
+//
+//   visitor                                    host
+//     hello   who, what for, a number   ---->
+//             <----   hello   who, whether a proof is asked for, a number
+//     proof                             ---->
+//             <----   welcome   its proof;  or at any time: refusal   why
+//
+// Each frame has the same head of 12 bytes: "TROUPE\r\n", the version, its kind, and how many bytes follow, at most
+// `words_bytes_max`, the larger byte first. The head and a refusal's content are the same in every version, so that
+// processes of different ones can tell each other so. The line's end makes an HTTP server give up at once.
+//
+// Numbers have the larger byte first; a text has its length in 2 bytes before it. Reading checks everything, takes no
+// memory but what has come, and refuses what is left over.
+#pragma once
+
+#include <troupe/actors/messages/task.hpp>
+#include <troupe/device/base/error.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+inline constexpr std::uint8_t door_version = 1;
+inline constexpr std::size_t words_head_bytes = 12;
+inline constexpr std::size_t words_bytes_max = 1000;
+
+/// What a connection is for.
+enum class door_service : std::uint8_t {
+  /// Messages between actors.
+  messages = 1,
+  /// Large tensors.
+  tensors = 2,
+  /// The members of a group of replicas.
+  group = 3,
+};
+std::string to_string(door_service service);
+
+enum class word_kind : std::uint8_t { hello = 1, proof = 2, welcome = 3, refusal = 4 };
+
+/// Who speaks.
+struct door_party {
+  /// Of which cluster; empty: of none that has a name.
+  std::string cluster;
+  /// No member, such as a client of RPC: without a job.
+  task_id task;
+  std::uint64_t incarnation = 0;
+  /// The program; functions.hpp.
+  std::string build;
+  /// CAF's id of the process, as text; empty: it brings no actors.
+  std::string process;
+
+  bool operator==(const door_party&) const = default;
+};
+/// "/job:worker/task:0 of \"training\"", or what else is known.
+std::string to_string(const door_party& party);
+
+using door_number = std::array<std::byte, 16>;
+
+struct door_hello {
+  door_service wanted = door_service::messages;
+  door_party who;
+  /// Whether the speaker has a secret, and so expects a proof.
+  bool asks_for_proof = false;
+  /// Random, for this connection only.
+  door_number number = {};
+
+  bool operator==(const door_hello&) const = default;
+};
+
+struct word_head {
+  std::uint8_t version = door_version;
+  word_kind kind = word_kind::hello;
+  std::size_t content_bytes = 0;
+};
+
+/// A whole frame. `content` is cut off at the limit, which only a refusal's can reach.
+std::string frame_of(word_kind kind, std::string_view content);
+/// Nothing: these bytes, `words_head_bytes` of them, begin no frame of a door. Its version may be another one.
+std::optional<word_head> read_head(std::string_view bytes);
+
+/// @throws invalid_argument_error for a party whose texts do not fit into a frame
+std::string content_of(const door_hello& hello);
+/// Nothing: malformed.
+std::optional<door_hello> read_hello(std::string_view content);
+
+std::string content_of_refusal(const status& why);
+/// What can't be printed is replaced. Never ok.
+status read_refusal(std::string_view content);
+
+}  // namespace troupe

@@ -1,0 +1,111 @@
+// The two sides of a door agree, without a socket and a clock: bytes in, bytes out. door_words.hpp says which.
+//
+//   visitor: hello said --> host's hello heard, proof said --> welcome and its proof heard --> agreed
+//   host:    hello heard, own said --> proof heard, welcome and own proof said --> agreed
+//
+// and from each state to failed: by a refusal, words that are none, another version, no proof or a wrong one.
+//
+// D-1 Who has a secret agrees only with somebody who has proved to have it in this conversation; a visitor does so
+// first, so that strangers hear no proof. D-2 A proof covers both hellos: who, what for, and a random number of each
+// side. D-3 A host tells a visitor why it is refused, and nothing else. D-4 Not one byte is read that comes after the
+// conversation.
+#pragma once
+
+#include <troupe/runtime/door/cluster_secret.hpp>
+#include <troupe/runtime/door/door_words.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace troupe {
+
+/// Not thread-safe.
+class handshake {
+ public:
+  handshake(const handshake&) = delete;
+  handshake& operator=(const handshake&) = delete;
+  virtual ~handshake() = default;
+
+  /// What is to be sent before more is read; once.
+  std::string take_words() { return std::exchange(words_, {}); }
+  /// How many bytes are to be read next; 0: it is over.
+  std::size_t expected_bytes() const;
+  /// Takes as many bytes as expected.
+  void hear(std::string_view bytes);
+
+  bool is_over() const { return over_; }
+  /// Once it is over: ok if the two agree.
+  const status& result() const { return result_; }
+  /// What the other side has said of itself. Without a secret anybody can say anything.
+  const door_hello& other() const { return other_; }
+
+ protected:
+  using shared_secret = std::shared_ptr<const cluster_secret>;
+
+  handshake(door_hello own, shared_secret secret);
+
+  /// A frame of this version that is no refusal.
+  virtual void take(word_kind kind, std::string_view content) = 0;
+
+  void say(word_kind kind, std::string_view content) { words_ += frame_of(kind, content); }
+  void refuse(const status& why);
+  void end(status result);
+  /// False: it is none, and all is over.
+  bool take_hello(std::string_view content);
+  void end_out_of_turn();
+  /// Of what the two hellos say, the visitor's first; empty without a secret.
+  std::string proof_of(std::string_view prover, std::string_view hellos) const;
+  bool is_proof(std::string_view shown, std::string_view prover, std::string_view hellos) const;
+
+  const shared_secret secret_;
+  /// What is said of this side, as a content.
+  const door_hello own_;
+  door_hello other_;
+
+ private:
+  void hear_head(std::string_view bytes);
+  void hear_content(std::string_view content);
+
+  word_head head_;
+  bool awaits_content_ = false;
+  std::string words_;
+  bool over_ = false;
+  status result_;
+};
+
+class visitor_handshake final : public handshake {
+ public:
+  /// @throws invalid_argument_error for a party whose names are too long
+  visitor_handshake(door_service wanted, door_party self, std::shared_ptr<const cluster_secret> secret);
+
+ private:
+  void take(word_kind kind, std::string_view content) override;
+  void hear_host(std::string_view content);
+
+  std::string hellos_;
+  bool has_heard_hello_ = false;
+};
+
+class host_handshake final : public handshake {
+ public:
+  /// Whether this visitor, who has proved what there is to prove, may enter; the visitor hears why not.
+  using admission = std::function<status(const door_hello& visitor)>;
+
+  /// @throws invalid_argument_error for a party whose names are too long
+  host_handshake(door_party self, std::shared_ptr<const cluster_secret> secret, admission admit);
+
+ private:
+  void take(word_kind kind, std::string_view content) override;
+  void hear_visitor(std::string_view content);
+  void hear_proof(std::string_view shown);
+
+  const admission admit_;
+  const std::string own_words_;
+  std::string hellos_;
+};
+
+}  // namespace troupe
