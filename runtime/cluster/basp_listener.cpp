@@ -20,18 +20,19 @@ namespace troupe {
 namespace {
 
 /// A header of CAF's, of which only the beginning may be there: the handshake of a client, and how long it is.
-acceptor::verdict judge_greeting(std::span<const std::byte> peeked) {
+first_words::verdict judge_greeting(std::span<const std::byte> peeked) {
   constexpr auto header_bytes = caf::io::basp::header_size;
   constexpr std::size_t length_at = 4;
-  constexpr auto content_bytes_max = acceptor::first_words_bytes_max - header_bytes;
+  constexpr auto content_bytes_max = first_words::bytes_max - header_bytes;
   if (peeked[0] != std::byte{static_cast<unsigned char>(caf::io::basp::message_type::client_handshake)})
-    return acceptor::verdict::refuse;
-  if (peeked.size() < header_bytes) return acceptor::verdict::wait_for_more;
+    return first_words::verdict::refuse;
+  if (peeked.size() < header_bytes) return first_words::verdict::wait_for_more;
   std::size_t content_bytes = 0;
   for (const auto each : peeked.subspan(length_at, sizeof(std::uint32_t)))
     content_bytes = content_bytes << 8 | std::to_integer<std::size_t>(each);
-  if (content_bytes == 0 || content_bytes > content_bytes_max) return acceptor::verdict::refuse;
-  return peeked.size() < header_bytes + content_bytes ? acceptor::verdict::wait_for_more : acceptor::verdict::welcome;
+  if (content_bytes == 0 || content_bytes > content_bytes_max) return first_words::verdict::refuse;
+  return peeked.size() < header_bytes + content_bytes ? first_words::verdict::wait_for_more
+                                                      : first_words::verdict::welcome;
 }
 
 /// The open ports of all actor systems.
@@ -88,8 +89,8 @@ std::uint16_t listen_for_basp(caf::actor_system& system, const caf::strong_actor
   };
   try {
     const auto upkeep = [broker, &system] { with_basp_broker(system, broker, close_half_frames); };
-    auto opened = open_acceptor(where.host == "localhost" ? "127.0.0.1" : where.host, where.port, judge_greeting,
-                                hand_over, {.upkeep = upkeep});
+    auto opened = open_acceptor(where.host == "localhost" ? "127.0.0.1" : where.host, where.port,
+                                first_words::receive(judge_greeting, hand_over), {.upkeep = upkeep});
     *port = opened->port();
     ports().add(system, broker, std::move(opened));
   } catch (const error& failed) {

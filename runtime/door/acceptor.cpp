@@ -69,10 +69,9 @@ descriptor open_spare() { return descriptor{::open("/dev/null", O_RDONLY | O_CLO
 
 }  // namespace
 
-acceptor::acceptor(const std::string& host, std::uint16_t port, first_words judge, take give, acceptor_options options)
-    : options_(completed(options)),
-      judge_(std::move(judge)),
-      give_(std::move(give)),
+acceptor::acceptor(const std::string& host, std::uint16_t port, receptionist receives, acceptor_options options)
+    : options_(completed(std::move(options))),
+      receives_(std::move(receives)),
       loop_(shared_loop()),
       open_(options_.connections_max) {
   auto listening = listen_on(host, port);
@@ -161,37 +160,37 @@ void acceptor::keep_up() {
 
 void acceptor::receive(descriptor accepted) {
   ++accepted_;
+  auto heard_by = receives_();
   // Most have spoken by the time they are accepted.
-  std::size_t seen = 0;
-  switch (examine(accepted.get(), seen)) {
+  switch (heard_by->hear(accepted.get())) {
     case finding::right:
-      return hand_over(std::move(accepted));
+      return hand_over(std::move(accepted), *heard_by);
     case finding::wrong:
-      return refusals_->add(refusal::wrong_words);
+      return refusals_->add(refusal::wrong_words, heard_by->reason());
     case finding::gone:
       ++left_;
       return;
     case finding::undecided:
-      return add_stranger(std::move(accepted), seen);
+      return add_stranger(std::move(accepted), std::move(heard_by));
   }
 }
 
 // --- strangers ------------------------------------------------------------------------------------------------------
 
-void acceptor::add_stranger(descriptor accepted, std::size_t seen) {
+void acceptor::add_stranger(descriptor accepted, std::unique_ptr<reception> heard_by) {
   if (strangers_.size() >= options_.strangers_max) displace_oldest();
   const auto number = ++last_stranger_;
   const auto ready = [this, number](bulk_event_loop::events happened) {
     const auto entry = strangers_.find(number);
-    const auto found = examine(entry->second.socket->get(), entry->second.seen_bytes);
+    const auto found = entry->second.heard_by->hear(entry->second.socket->get());
     // It says no more.
     const auto is_over = (happened & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
     settle(entry, is_over && found == finding::undecided ? finding::gone : found);
   };
   stranger added;
-  added.seen_bytes = seen;
+  added.heard_by = std::move(heard_by);
   try {
-    // what is looked at stays there, so a level would be reported for ever; an edge is, once, when more comes.
+    // what is looked at may stay there, so a level would be reported for ever; an edge is, once, when more comes.
     added.socket = std::make_unique<watched_socket>(*loop_, std::move(accepted), EPOLLIN | EPOLLRDHUP | EPOLLET, ready);
   } catch (const resource_exhausted_error&) {
     return refusals_->add(refusal::no_descriptor);
@@ -201,30 +200,12 @@ void acceptor::add_stranger(descriptor accepted, std::size_t seen) {
   strangers_.emplace(number, std::move(added));
 }
 
-acceptor::finding acceptor::examine(int socket, std::size_t& seen) {
-  const auto count = ::recv(socket, peeked_.data(), peeked_.size(), MSG_PEEK | MSG_DONTWAIT);
-  if (count == 0) return finding::gone;
-  if (count < 0) return errno == EAGAIN || errno == EINTR ? finding::undecided : finding::gone;
-  const auto there = static_cast<std::size_t>(count);
-  if (there == seen) return finding::undecided;
-  seen = there;
-  switch (judge_(std::span{peeked_}.first(there))) {
-    case verdict::welcome:
-      return finding::right;
-    case verdict::refuse:
-      return finding::wrong;
-    case verdict::wait_for_more:
-      break;
-  }
-  return there < peeked_.size() ? finding::undecided : finding::wrong;
-}
-
 void acceptor::settle(strangers::iterator entry, finding found) {
   switch (found) {
     case finding::undecided:
       return;
     case finding::wrong:
-      return close(entry, refusal::wrong_words);
+      return close(entry, refusal::wrong_words, entry->second.heard_by->reason());
     case finding::gone:
       ++left_;
       break;
@@ -233,42 +214,43 @@ void acceptor::settle(strangers::iterator entry, finding found) {
   }
   loop_->cancel(entry->second.limit);
   auto connection = entry->second.socket->release();
+  const auto heard_by = std::move(entry->second.heard_by);
   strangers_.erase(entry);
-  if (found == finding::right) hand_over(std::move(connection));
+  if (found == finding::right) hand_over(std::move(connection), *heard_by);
 }
 
 void acceptor::displace_oldest() {
   const auto oldest = strangers_.begin();
   // It may have spoken, and only its turn has not come yet.
-  const auto found = examine(oldest->second.socket->get(), oldest->second.seen_bytes);
+  const auto found = oldest->second.heard_by->hear(oldest->second.socket->get());
   if (found == finding::undecided) return close(oldest, refusal::displaced);
   settle(oldest, found);
 }
 
-void acceptor::close(strangers::iterator entry, refusal why) {
-  refusals_->add(why);
+void acceptor::close(strangers::iterator entry, refusal why, const std::string& reason) {
+  refusals_->add(why, reason);
   loop_->cancel(entry->second.limit);
   strangers_.erase(entry);
 }
 
 // --- those who are welcome ------------------------------------------------------------------------------------------
 
-void acceptor::hand_over(descriptor connection) {
+void acceptor::hand_over(descriptor connection, reception& from) {
   if (!open_.has_room()) return refusals_->add(refusal::over_limit);
   open_.add(connection.get());
   ++welcomed_;
-  give_(std::move(connection));
+  from.welcome(std::move(connection));
 }
 
-std::unique_ptr<acceptor> open_acceptor(const std::string& host, std::uint16_t port, const acceptor::first_words& judge,
-                                        const acceptor::take& give, const acceptor_options& options) {
-  if (!host.empty() && host != "0.0.0.0") return std::make_unique<acceptor>(host, port, judge, give, options);
+std::unique_ptr<acceptor> open_acceptor(const std::string& host, std::uint16_t port, const receptionist& receives,
+                                        const acceptor_options& options) {
+  if (!host.empty() && host != "0.0.0.0") return std::make_unique<acceptor>(host, port, receives, options);
   try {
-    return std::make_unique<acceptor>("::", port, judge, give, options);
+    return std::make_unique<acceptor>("::", port, receives, options);
   } catch (const already_exists_error&) {
     throw;
   } catch (const error&) {
-    return std::make_unique<acceptor>("0.0.0.0", port, judge, give, options);
+    return std::make_unique<acceptor>("0.0.0.0", port, receives, options);
   }
 }
 

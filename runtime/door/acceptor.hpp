@@ -2,9 +2,9 @@
 //
 // Problem: who listens by itself takes whatever comes. Silent connections use up the process's descriptors; then gRPC
 // drops its listener for ever and CAF tries again without a pause. Solution: this object listens. A connection is a
-// stranger until its first words are there, which are looked at and stay unread; then it is handed over as accepted.
+// stranger until it is known whether it may come in (reception.hpp); then it is handed over as accepted.
 //
-//   accepted --> stranger --- first words ---> welcome, and there is room --> handed over, somebody else's
+//   accepted --> stranger --- right words ---> welcome, and there is room --> handed over, somebody else's
 //                   |  `-----------------------> refused, or too many are open --> closed
 //                   `-- silent for too long, gone, displaced by a new one -------> closed
 //
@@ -19,9 +19,9 @@
 #include <troupe/device/base/internal/descriptor.hpp>
 #include <troupe/runtime/bulk/bulk_event_loop.hpp>
 #include <troupe/runtime/door/open_connections.hpp>
+#include <troupe/runtime/door/reception.hpp>
 #include <troupe/runtime/door/refusals.hpp>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -29,7 +29,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 
 namespace troupe {
@@ -66,26 +65,10 @@ struct acceptor_counts {
 
 class acceptor {
  public:
-  enum class verdict {
-    /// These may become the right words.
-    wait_for_more,
-    welcome,
-    refuse,
-  };
-  /// Judges what a connection has sent so far, at least 1 byte, at most `first_words_bytes_max`. Asked again with all
-  /// of it when there is more. Like `take` it runs in the thread of all acceptors: it must not throw, block, or destroy
-  /// the acceptor.
-  using first_words = std::function<verdict(std::span<const std::byte> peeked)>;
-  /// Gets a connection, non-blocking, from which nothing was read.
-  using take = std::function<void(descriptor connection)>;
-
-  /// First words that are longer are refused.
-  static constexpr std::size_t first_words_bytes_max = 1024;
-
   /// Listens from here on; port 0 takes a free one. Raises the process's limit of descriptors.
   /// @throws invalid_argument_error when `host` is no address of this machine, or for options out of range,
   /// already_exists_error when the port is taken, permission_denied_error, resource_exhausted_error
-  acceptor(const std::string& host, std::uint16_t port, first_words judge, take give, acceptor_options options = {});
+  acceptor(const std::string& host, std::uint16_t port, receptionist receives, acceptor_options options = {});
   acceptor(const acceptor&) = delete;
   acceptor& operator=(const acceptor&) = delete;
   /// Stops listening and closes the strangers. Waits for a callback that runs; not from one.
@@ -99,10 +82,10 @@ class acceptor {
   struct stranger {
     std::unique_ptr<watched_socket> socket;
     bulk_event_loop::timer limit{};
-    std::size_t seen_bytes = 0;
+    std::unique_ptr<reception> heard_by;
   };
   using strangers = std::map<std::uint64_t, stranger>;
-  enum class finding { undecided, right, wrong, gone };
+  using finding = reception::finding;
 
   // In the loop's thread:
   void accept_some();
@@ -111,17 +94,14 @@ class acceptor {
   void pause();
   void keep_up();
   void receive(descriptor accepted);
-  void add_stranger(descriptor accepted, std::size_t seen);
-  /// Judges what is there if that is more than `seen` bytes, which then are as many.
-  finding examine(int socket, std::size_t& seen);
+  void add_stranger(descriptor accepted, std::unique_ptr<reception> heard_by);
   void settle(strangers::iterator entry, finding found);
   void displace_oldest();
-  void close(strangers::iterator entry, refusal why);
-  void hand_over(descriptor connection);
+  void close(strangers::iterator entry, refusal why, const std::string& reason = {});
+  void hand_over(descriptor connection, reception& from);
 
   const acceptor_options options_;
-  const first_words judge_;
-  const take give_;
+  const receptionist receives_;
   const std::shared_ptr<bulk_event_loop> loop_;  // outlives all that it watches
   std::uint16_t port_ = 0;
 
@@ -136,11 +116,10 @@ class acceptor {
   strangers strangers_;  // by age
   std::uint64_t last_stranger_ = 0;
   open_connections open_;
-  std::array<std::byte, first_words_bytes_max> peeked_{};
 };
 
 /// The same; `host` empty or "0.0.0.0": on all addresses of this machine, of IPv6, too, where there is that.
-std::unique_ptr<acceptor> open_acceptor(const std::string& host, std::uint16_t port, const acceptor::first_words& judge,
-                                        const acceptor::take& give, const acceptor_options& options = {});
+std::unique_ptr<acceptor> open_acceptor(const std::string& host, std::uint16_t port, const receptionist& receives,
+                                        const acceptor_options& options = {});
 
 }  // namespace troupe

@@ -14,7 +14,7 @@ constexpr std::chrono::minutes quiet_time{1};
 std::string_view text_of(refusal why) {
   switch (why) {
     case refusal::wrong_words:
-      return "what they sent first is not what this port speaks";
+      return "what they said does not let them in";
     case refusal::silent:
       return "they did not say in time what they want";
     case refusal::displaced:
@@ -29,11 +29,14 @@ std::string_view text_of(refusal why) {
 
 }  // namespace
 
-void refusals::add(refusal why) {
+void refusals::add(refusal why, const std::string& reason) {
+  std::string said{reason.empty() ? text_of(why) : reason};
   std::uint64_t unsaid = 0;
   {
     const std::scoped_lock lock{mutex_};
-    auto& entry = records_.at(static_cast<std::size_t>(why));
+    ++counts_.at(static_cast<std::size_t>(why));
+    if (reasons_.size() >= reasons_max && !reasons_.contains(said)) said = text_of(why);
+    auto& entry = reasons_[said];
     ++entry.count;
     const auto now = std::chrono::steady_clock::now();
     if (now < entry.quiet_until) return;
@@ -41,12 +44,12 @@ void refusals::add(refusal why) {
     unsaid = entry.count - entry.said;
     entry.said = entry.count;
   }
-  log_warning(fmt::format("{}: connections were closed ({} of them): {}", where_, unsaid, text_of(why)));
+  log_warning(fmt::format("{}: connections were closed ({} of them): {}", where_, unsaid, said));
 }
 
 std::uint64_t refusals::count(refusal why) const {
   const std::scoped_lock lock{mutex_};
-  return records_.at(static_cast<std::size_t>(why)).count;
+  return counts_.at(static_cast<std::size_t>(why));
 }
 
 }  // namespace troupe

@@ -8,13 +8,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 
 namespace troupe {
 
 enum class refusal {
-  /// Its first words are none of the port's protocol.
+  /// What it has said does not let it in.
   wrong_words,
   /// It did not say them in time.
   silent,
@@ -33,7 +35,8 @@ class refusals {
   /// `where` says which port it is.
   explicit refusals(std::string where) : where_(std::move(where)) {}
 
-  void add(refusal why);
+  /// With `reason` it is known more exactly; one that was not said yet is said at once.
+  void add(refusal why, const std::string& reason = {});
   std::uint64_t count(refusal why) const;
 
  private:
@@ -42,10 +45,13 @@ class refusals {
     std::uint64_t said = 0;
     std::chrono::steady_clock::time_point quiet_until = std::chrono::steady_clock::time_point::min();
   };
+  /// Of different reasons; what is more counts without one of its own.
+  static constexpr std::size_t reasons_max = 64;
 
   const std::string where_;
   mutable std::mutex mutex_;
-  std::array<record, refusal_kinds> records_;
+  std::array<std::uint64_t, refusal_kinds> counts_{};
+  std::map<std::string, record, std::less<>> reasons_;
 };
 
 }  // namespace troupe

@@ -26,10 +26,10 @@ constexpr std::string_view preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How long a client may take from there to its settings.
 constexpr std::chrono::seconds settings_limit{5};
 
-acceptor::verdict judge_preface(std::span<const std::byte> peeked) {
+first_words::verdict judge_preface(std::span<const std::byte> peeked) {
   const auto compared = std::min(peeked.size(), preface.size());
-  if (std::memcmp(peeked.data(), preface.data(), compared) != 0) return acceptor::verdict::refuse;
-  return compared == preface.size() ? acceptor::verdict::welcome : acceptor::verdict::wait_for_more;
+  if (std::memcmp(peeked.data(), preface.data(), compared) != 0) return first_words::verdict::refuse;
+  return compared == preface.size() ? first_words::verdict::welcome : first_words::verdict::wait_for_more;
 }
 
 }  // namespace
@@ -44,8 +44,9 @@ void grpc_door::open(const task_address& at, std::chrono::nanoseconds silence_ma
   silence_max_ms_ = static_cast<unsigned>(grpc_milliseconds(silence_max));
   const auto host = at.host == "localhost" ? "127.0.0.1" : listen_address(at.host);
   try {
-    acceptor_ = open_acceptor(host, at.port, judge_preface,
-                              [this](descriptor connection) { hand_over(std::move(connection)); });
+    acceptor_ = open_acceptor(host, at.port, first_words::receive(judge_preface, [this](descriptor connection) {
+                                hand_over(std::move(connection));
+                              }));
   } catch (const error& failed) {
     throw unavailable_error{fmt::format("can't listen on {}: {}", to_string(at), failed.message())};
   }

@@ -38,7 +38,7 @@ int threads_named(const std::string& name) {
   return count;
 }
 
-acceptor::verdict wait_for_ever(std::span<const std::byte>) { return acceptor::verdict::wait_for_more; }
+first_words::verdict wait_for_ever(std::span<const std::byte>) { return first_words::verdict::wait_for_more; }
 
 }  // namespace
 
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(wrong_words_are_refused_at_the_first_wrong_byte) {
 
 BOOST_AUTO_TEST_CASE(first_words_that_never_end_are_refused) {
   host open{{}, wait_for_ever};
-  visitor guest{open, std::string(acceptor::first_words_bytes_max, 'x')};
+  visitor guest{open, std::string(first_words::bytes_max, 'x')};
   BOOST_TEST(guest.is_closed());
   BOOST_TEST(open.counts().refused == 1u);
 }
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(it_calls_for_upkeep_again_and_again_while_it_is_open) {
 BOOST_AUTO_TEST_CASE(where_it_cannot_listen_it_says_why) {
   const host open;
   const auto listen = [](const std::string& at, std::uint16_t port, acceptor_options options = {}) {
-    const acceptor failing{at, port, judge_greeting, [](descriptor) {}, options};
+    const acceptor failing{at, port, first_words::receive(judge_greeting, [](descriptor) {}), options};
   };
   BOOST_CHECK_THROW(listen("127.0.0.1", open.port()), already_exists_error);
   BOOST_CHECK_THROW(listen("192.0.2.1", 0), invalid_argument_error);

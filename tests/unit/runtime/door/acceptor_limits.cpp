@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(a_stranger_that_has_spoken_is_not_displaced_only_because_it
               if (peeked.front() != std::byte{'W'}) return judge_greeting(peeked);
               judging.set_value();
               over.get_future().wait_for(patience);
-              return acceptor::verdict::refuse;
+              return first_words::verdict::refuse;
             }};
   visitor oldest{open};
   BOOST_REQUIRE(comes_true([&] { return open.counts().accepted == 1; }));

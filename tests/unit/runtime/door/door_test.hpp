@@ -29,6 +29,7 @@ using troupe::acceptor;
 using troupe::acceptor_counts;
 using troupe::acceptor_options;
 using troupe::descriptor;
+using troupe::first_words;
 
 /// Longer than anything here takes, so that a hang fails instead of hanging.
 inline constexpr auto patience = 20s;
@@ -45,27 +46,27 @@ bool comes_true(Condition condition) {
   return true;
 }
 
-inline acceptor::verdict judge_greeting(std::span<const std::byte> peeked) {
+inline first_words::verdict judge_greeting(std::span<const std::byte> peeked) {
   const auto compared = std::min(peeked.size(), greeting.size());
-  if (std::memcmp(peeked.data(), greeting.data(), compared) != 0) return acceptor::verdict::refuse;
-  return compared == greeting.size() ? acceptor::verdict::welcome : acceptor::verdict::wait_for_more;
+  if (std::memcmp(peeked.data(), greeting.data(), compared) != 0) return first_words::verdict::refuse;
+  return compared == greeting.size() ? first_words::verdict::welcome : first_words::verdict::wait_for_more;
 }
 
 /// Keeps the connections that its door hands over.
 class host {
  public:
-  explicit host(acceptor_options options = {}, acceptor::first_words judge = judge_greeting)
-      : door_(std::make_unique<acceptor>(
-            "127.0.0.1", std::uint16_t{0},
-            [this, judge = std::move(judge)](std::span<const std::byte> peeked) {
-              ++judged_;
-              return judge(peeked);
-            },
-            [this](descriptor taken) {
-              const std::scoped_lock lock{mutex_};
-              taken_.push_back(std::move(taken));
-            },
-            options)),
+  explicit host(acceptor_options options = {}, first_words::judge judge = judge_greeting)
+      : door_(std::make_unique<acceptor>("127.0.0.1", std::uint16_t{0},
+                                         first_words::receive(
+                                             [this, judge = std::move(judge)](std::span<const std::byte> peeked) {
+                                               ++judged_;
+                                               return judge(peeked);
+                                             },
+                                             [this](descriptor taken) {
+                                               const std::scoped_lock lock{mutex_};
+                                               taken_.push_back(std::move(taken));
+                                             }),
+                                         options)),
         port_(door_->port()) {}
   host(const host&) = delete;
 
