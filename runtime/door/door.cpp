@@ -1,0 +1,89 @@
+#include <troupe/runtime/bulk/bulk_socket.hpp>
+#include <troupe/runtime/door/conversation.hpp>
+#include <troupe/runtime/door/door.hpp>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+namespace troupe {
+
+/// A visitor who was told why he is refused is waited for, so that he hears it before the connection is gone.
+class door_reception final : public reception {
+ public:
+  explicit door_reception(door& at)
+      : door_(at),
+        talk_(std::make_unique<host_handshake>(at.options_.self, at.options_.secret,
+                                               [&at](const door_hello& visitor) { return at.admit(visitor); })) {}
+
+  finding hear(int socket) override {
+    if (refused_) return wait_for_end(socket);
+    switch (talk_.go_on(socket)) {
+      case conversation::progress::waits:
+        return finding::undecided;
+      case conversation::progress::gone:
+        return finding::gone;
+      case conversation::progress::over:
+        break;
+    }
+    if (talk_.side().result().ok()) return finding::right;
+    refused_ = true;
+    return wait_for_end(socket);
+  }
+
+  std::string reason() const override { return talk_.side().result().message(); }
+
+  void welcome(descriptor connection) override { door_.welcome(std::move(connection), talk_.side().other()); }
+
+ private:
+  static finding wait_for_end(int socket) {
+    std::array<std::byte, 64> rest;
+    const auto came = receive_some(socket, rest);
+    // Whoever goes on talking has not listened.
+    return came.blocked ? finding::undecided : finding::wrong;
+  }
+
+  door& door_;
+  conversation talk_;
+  bool refused_ = false;
+};
+
+door::door(const std::string& host, std::uint16_t port, door_options options) : options_(std::move(options)) {
+  // Here, and not when the first visitor comes, it shows whether the names fit.
+  host_handshake{options_.self, options_.secret, nullptr};
+  acceptor_ = open_acceptor(
+      host, port, [this] { return std::make_unique<door_reception>(*this); }, options_.strangers);
+}
+
+door::~door() = default;
+
+void door::open_for(door_service what, serve how) {
+  const std::scoped_lock lock{mutex_};
+  services_[what] = std::move(how);
+}
+
+void door::close_for(door_service what) {
+  const std::scoped_lock lock{mutex_};
+  services_.erase(what);
+}
+
+status door::admit(const door_hello& visitor) const {
+  const auto& own = options_.self.cluster;
+  const auto& theirs = visitor.who.cluster;
+  if (!own.empty() && !theirs.empty() && own != theirs)
+    return {status_code::failed_precondition,
+            fmt::format("it is a process of the cluster \"{}\", and the visitor one of \"{}\"", own, theirs)};
+  const std::scoped_lock lock{mutex_};
+  if (services_.contains(visitor.wanted)) return {};
+  return {status_code::unavailable, fmt::format("it has nobody for {} now", to_string(visitor.wanted))};
+}
+
+void door::welcome(descriptor connection, const door_hello& visitor) {
+  const std::scoped_lock lock{mutex_};
+  // What has ended since it was admitted closes the connection.
+  if (const auto found = services_.find(visitor.wanted); found != services_.end())
+    found->second(std::move(connection), visitor);
+}
+
+}  // namespace troupe

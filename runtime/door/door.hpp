@@ -1,0 +1,64 @@
+// The one port of a process: who comes says who he is and what he wants, and goes to whoever serves that.
+//
+//   accepted --> stranger: the two agree (handshake.hpp) --> the service that he wants
+//                   `--> refused: told why, closed; the reason is in the log
+//
+// All limits of strangers are the acceptor's: the whole conversation counts as first words.
+#pragma once
+
+#include <troupe/runtime/door/acceptor.hpp>
+#include <troupe/runtime/door/door_words.hpp>
+#include <troupe/runtime/door/handshake.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace troupe {
+
+struct door_options {
+  /// Who answers here. Visitors of another cluster are refused; those of none, and all if it has no name, may enter.
+  door_party self;
+  /// Null: whoever comes may enter.
+  std::shared_ptr<const cluster_secret> secret;
+  acceptor_options strangers;
+};
+
+class door {
+ public:
+  /// Gets a connection, non-blocking, whose next byte is the service's. Runs in the thread of all acceptors: it must
+  /// not throw, block, or use the door.
+  using serve = std::function<void(descriptor connection, const door_hello& visitor)>;
+
+  /// Listens from here on, on all addresses if `host` is empty; port 0 takes a free one.
+  /// @throws what acceptor throws; invalid_argument_error for a party whose names are too long
+  door(const std::string& host, std::uint16_t port, door_options options);
+  door(const door&) = delete;
+  door& operator=(const door&) = delete;
+  ~door();
+
+  /// Any thread, as all below.
+  std::uint16_t port() const { return acceptor_->port(); }
+  acceptor_counts counts() const { return acceptor_->counts(); }
+
+  /// Visitors who want this are served from now on, by nobody else.
+  void open_for(door_service what, serve how);
+  /// They are refused from now on; a visitor who is being served has been when this returns.
+  void close_for(door_service what);
+
+ private:
+  friend class door_reception;
+
+  status admit(const door_hello& visitor) const;
+  void welcome(descriptor connection, const door_hello& visitor);
+
+  const door_options options_;
+  mutable std::mutex mutex_;
+  std::map<door_service, serve> services_;
+  std::unique_ptr<acceptor> acceptor_;  // ends first
+};
+
+}  // namespace troupe

@@ -1,0 +1,202 @@
+// Who may enter at the one port of a process, what he hears, and where he goes.
+#include "door_test.hpp"
+
+#include <troupe/runtime/door/door.hpp>
+#include <troupe/runtime/door/visit.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace door_test;
+using namespace troupe;
+
+BOOST_AUTO_TEST_SUITE(door_suite)
+
+namespace {
+
+const auto right = std::make_shared<const cluster_secret>("the right secret of a cluster");
+const auto wrong = std::make_shared<const cluster_secret>("a wrong secret of a cluster");
+
+door_party party(std::string cluster, task_id task) {
+  return {.cluster = std::move(cluster), .task = std::move(task), .incarnation = 1, .build = "", .process = ""};
+}
+
+const door_party worker = party("training", {"worker", 1});
+
+door_options options(std::shared_ptr<const cluster_secret> secret, acceptor_options strangers = {}) {
+  return {.self = party("training", {"ps", 0}), .secret = std::move(secret), .strangers = std::move(strangers)};
+}
+
+/// How a visit ended.
+struct outcome {
+  descriptor connection;
+  door_hello host;
+  status why;
+};
+
+/// Visits from a thread of its own.
+class visitors {
+ public:
+  visitors() { loop_.start("visitors"); }
+  ~visitors() { loop_.stop(); }
+  visitors(const visitors&) = delete;
+
+  outcome visit_door(std::uint16_t port, door_service wanted, const std::shared_ptr<const cluster_secret>& secret,
+                     door_party who = worker) {
+    std::promise<outcome> ended;
+    auto coming = ended.get_future();
+    loop_.post([&] {
+      visit_ = std::make_unique<visit>(loop_, start_connecting(resolve("127.0.0.1", port).front()),
+                                       std::make_unique<visitor_handshake>(wanted, who, secret),
+                                       [&](descriptor connection, const door_hello& host, const status& why) {
+                                         ended.set_value({std::move(connection), host, why});
+                                       });
+    });
+    BOOST_REQUIRE((coming.wait_for(patience) == std::future_status::ready));
+    return coming.get();
+  }
+
+ private:
+  bulk_event_loop loop_;
+  std::unique_ptr<visit> visit_;
+};
+
+/// Keeps who was served.
+class service {
+ public:
+  door::serve taking() {
+    return [this](descriptor connection, const door_hello& visitor) {
+      const std::scoped_lock lock{mutex_};
+      served_.emplace_back(std::move(connection), visitor);
+    };
+  }
+  std::size_t count() const {
+    const std::scoped_lock lock{mutex_};
+    return served_.size();
+  }
+  /// The first of those served.
+  std::pair<descriptor, door_hello> first() {
+    const std::scoped_lock lock{mutex_};
+    return std::move(served_.front());
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::pair<descriptor, door_hello>> served_;
+};
+
+std::string read_all(const descriptor& from) {
+  std::array<char, 100> bytes{};
+  pollfd asked{from.get(), POLLIN, 0};
+  ::poll(&asked, 1, static_cast<int>(std::chrono::milliseconds{patience}.count()));
+  const auto count = ::recv(from.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  return {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_visitor_gets_to_whom_he_wants_and_both_know_who_is_there) {
+  service messages;
+  service tensors;
+  door open{"127.0.0.1", 0, options(right)};
+  open.open_for(door_service::messages, messages.taking());
+  open.open_for(door_service::tensors, tensors.taking());
+  visitors guests;
+  const auto entered = guests.visit_door(open.port(), door_service::tensors, right);
+  BOOST_TEST(entered.why.render() == "ok");
+  BOOST_TEST((entered.host.who == options(right).self));
+  BOOST_REQUIRE(comes_true([&] { return tensors.count() == 1; }));
+  BOOST_TEST(messages.count() == 0u);
+  auto [connection, visitor] = tensors.first();
+  BOOST_TEST((visitor.who == worker));
+  BOOST_TEST(::send(entered.connection.get(), "first", 5, MSG_NOSIGNAL) == 5);
+  BOOST_TEST(read_all(connection) == "first");
+  BOOST_TEST(::send(connection.get(), "answer", 6, MSG_NOSIGNAL) == 6);
+  BOOST_TEST(read_all(entered.connection) == "answer");
+  BOOST_TEST(open.counts().welcomed == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(who_may_not_enter_hears_why_and_is_served_by_nobody) {
+  service any;
+  door open{"127.0.0.1", 0, options(right)};
+  open.open_for(door_service::messages, any.taking());
+  visitors guests;
+  const auto refusal = [&](door_service wanted, const std::shared_ptr<const cluster_secret>& secret, door_party who) {
+    auto ended = guests.visit_door(open.port(), wanted, secret, std::move(who));
+    BOOST_TEST(!ended.connection);
+    return ended.why.render();
+  };
+  BOOST_TEST(refusal(door_service::messages, wrong, worker).starts_with("unauthenticated: "));
+  BOOST_TEST(refusal(door_service::messages, nullptr, worker).find("TROUPE_SECRET_FILE") != std::string::npos);
+  BOOST_TEST(refusal(door_service::messages, right, party("other", {"worker", 1})).find("\"training\"") !=
+             std::string::npos);
+  BOOST_TEST(refusal(door_service::tensors, right, worker).find("nobody for tensors") != std::string::npos);
+  BOOST_TEST(any.count() == 0u);
+  BOOST_TEST(comes_true([&] { return open.counts().refused + open.counts().left == 4; }));
+  BOOST_TEST(open.counts().welcomed == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(who_is_of_no_cluster_may_enter_and_a_door_of_none_takes_everybody) {
+  service any;
+  visitors guests;
+  door named{"127.0.0.1", 0, options(nullptr)};
+  named.open_for(door_service::messages, any.taking());
+  BOOST_TEST(guests.visit_door(named.port(), door_service::messages, nullptr, party("", {})).why.render() == "ok");
+  door nameless{"127.0.0.1", 0, {.self = party("", {}), .secret = nullptr, .strangers = {}}};
+  nameless.open_for(door_service::messages, any.taking());
+  BOOST_TEST(guests.visit_door(nameless.port(), door_service::messages, nullptr).why.render() == "ok");
+}
+
+BOOST_AUTO_TEST_CASE(a_service_that_has_ended_is_refused_and_one_that_begins_is_served) {
+  service any;
+  visitors guests;
+  door open{"127.0.0.1", 0, options(right)};
+  const auto come = [&] { return guests.visit_door(open.port(), door_service::group, right).why.code(); };
+  BOOST_TEST((come() == status_code::unavailable));
+  open.open_for(door_service::group, any.taking());
+  BOOST_TEST((come() == status_code::ok));
+  open.close_for(door_service::group);
+  BOOST_TEST((come() == status_code::unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(a_stranger_who_stops_in_the_middle_or_speaks_another_language_is_closed) {
+  door open{"127.0.0.1", 0, options(right, {.first_words_limit = 300ms})};
+  const auto words = visitor_handshake{door_service::messages, worker, right}.take_words();
+  const auto address = resolve("127.0.0.1", open.port()).front();
+  for (const auto& said : {std::string{}, words.substr(0, 5), words, std::string{"GET / HTTP/1.1\r\n\r\n"}}) {
+    const descriptor stranger{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    BOOST_REQUIRE(::connect(stranger.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0);
+    ::send(stranger.get(), said.data(), said.size(), MSG_NOSIGNAL);
+    std::string heard;
+    for (auto more = read_all(stranger); !more.empty(); more = read_all(stranger)) heard += more;
+    // The host's proof is for those who have shown theirs.
+    BOOST_TEST(heard.size() < 2 * words.size());
+  }
+  BOOST_TEST(comes_true([&] { return open.counts().timed_out + open.counts().refused == 4; }));
+}
+
+BOOST_AUTO_TEST_CASE(a_visitor_is_told_when_nobody_answers_as_a_door) {
+  host other;
+  visitors guests;
+  std::optional<outcome> ended;
+  ended = guests.visit_door(other.port(), door_service::messages, right);
+  BOOST_TEST((ended->why.code() == status_code::unavailable));
+  const auto nobody = [] {
+    const host gone;
+    return gone.port();
+  }();
+  BOOST_TEST((guests.visit_door(nobody, door_service::messages, right).why.code() == status_code::unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(names_that_are_too_long_show_when_the_door_opens) {
+  auto large = options(nullptr);
+  large.self.cluster = std::string(words_bytes_max, 'x');
+  BOOST_CHECK_THROW((door{"127.0.0.1", 0, large}), invalid_argument_error);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
