@@ -12,6 +12,7 @@
 #include <troupe/runtime/cluster/missed_deadline_log.hpp>
 #include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
+#include <troupe/runtime/cluster/reach.hpp>
 #include <troupe/runtime/cluster/system_needs.hpp>
 #include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/process_group.hpp>
@@ -20,14 +21,12 @@
 #include <caf/actor_cast.hpp>
 #include <caf/exit_reason.hpp>
 #include <caf/io/middleman.hpp>
-#include <caf/io/middleman_actor.hpp>
 #include <caf/send.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -140,20 +139,6 @@ std::vector<task_id> tasks_in_rank_order(const cluster_spec& cluster) {
   return tasks;
 }
 
-/// One attempt.
-rendezvous_actor dial(caf::actor_system& system, const task_address& chief, duration limit, std::string_view what) {
-  rendezvous_actor found;
-  ask(
-      system, system.middleman().actor_handle(), limit, what,
-      [&](const caf::node_id&, caf::strong_actor_ptr& published, const std::set<std::string>& interface) {
-        if (!published || !system.assignable(interface, system.message_types<rendezvous_actor>()))
-          throw failed_precondition_error{"what answers there is no chief of a group of this version"};
-        found = caf::actor_cast<rendezvous_actor>(published);
-      },
-      caf::connect_atom_v, chief.host, chief.port);
-  return found;
-}
-
 /// The chief may not be up yet.
 rendezvous_actor reach(caf::actor_system& system, const task_address& chief, const process_group_options& options) {
   const auto what = "connecting to " + to_string(chief);
@@ -162,7 +147,8 @@ rendezvous_actor reach(caf::actor_system& system, const task_address& chief, con
   auto next_report = later(current_time(), std::chrono::seconds{1});
   while (true) {
     try {
-      return dial(system, chief, std::max<duration>(deadline - current_time(), pause), what);
+      return reach_as<rendezvous_actor>(system, chief, std::max<duration>(deadline - current_time(), pause), what,
+                                        "chief of a group");
     } catch (const cancelled_error&) {
       throw;
     } catch (const error& failed) {

@@ -1,10 +1,9 @@
-#include <troupe/actors/fibers/ask.hpp>
+#include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
+#include <troupe/runtime/cluster/reach.hpp>
 #include <troupe/runtime/remote_actors.hpp>
 
-#include <caf/io/middleman.hpp>
-#include <caf/io/middleman_actor.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,29 +22,18 @@ namespace {
 /// Between two attempts to find what is not there yet.
 constexpr duration pause = std::chrono::milliseconds{10};
 
-struct published {
-  caf::strong_actor_ptr actor;
-  std::set<std::string> interface;
-};
-
-published connect_once(caf::actor_system& system, const std::string& host, std::uint16_t port, duration limit,
-                       const std::string& what) {
-  published found;
-  ask(
-      system, system.middleman().actor_handle(), limit, what,
-      [&](const caf::node_id&, const caf::strong_actor_ptr& actor, const std::set<std::string>& its) {
-        found = {actor, its};
-      },
-      caf::connect_atom_v, host, port);
-  if (!found.actor) throw unavailable_error{what + ": no actor is published there"};
+published_actor reach_once(caf::actor_system& system, const task_address& where, duration limit,
+                           const std::string& what) {
+  auto found = reach(system, where, limit, what);
+  if (!found.handle) throw unavailable_error{what + ": no actor is published there"};
   return found;
 }
 
-published connect(caf::actor_system& system, const std::string& host, std::uint16_t port, duration limit,
-                  const std::string& what) {
+published_actor reach_when_there(caf::actor_system& system, const task_address& where, duration limit,
+                                 const std::string& what) {
   for (const auto deadline = later(current_time(), limit);;) {
     try {
-      return connect_once(system, host, port, deadline - current_time(), what);
+      return reach_once(system, where, deadline - current_time(), what);
     } catch (const unavailable_error&) {
       if (current_time() + pause >= deadline) throw;
     }
@@ -58,11 +46,11 @@ published connect(caf::actor_system& system, const std::string& host, std::uint1
 caf::strong_actor_ptr find_published(caf::actor_system& system, const std::set<std::string>& interface,
                                      const std::string& host, std::uint16_t port, duration limit) {
   const auto what = fmt::format("connecting to {}:{}", host, port);
-  const auto found = connect(system, host, port, limit, what);
+  const auto found = reach_when_there(system, {host, port}, limit, what);
   if (!system.assignable(found.interface, interface))
     throw failed_precondition_error{fmt::format("{}: the actor there takes {}, which is not what was asked for, {}",
                                                 what, fmt::join(found.interface, ", "), fmt::join(interface, ", "))};
-  return found.actor;
+  return found.handle;
 }
 
 }  // namespace troupe::detail

@@ -1,4 +1,5 @@
 #include <troupe/runtime/cluster/tcp_connector.hpp>
+#include <troupe/runtime/door/visit.hpp>
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -15,11 +16,22 @@
 
 namespace troupe {
 
-/// The attempts for one connect.
+namespace {
+
+connector::connection for_network(descriptor socket) {
+  // Shared, because a std::function is copyable.
+  const auto kept = std::make_shared<descriptor>(std::move(socket));
+  return [kept](caf::io::network::multiplexer& network) { return network.new_scribe(kept->release()); };
+}
+
+}  // namespace
+
+/// The attempts for one connect, and what is said on the one that has succeeded.
 struct tcp_connector::race {
   task_address where;
   duration limit;
-  ended done;
+  visitor words;
+  connected done;
   std::vector<socket_address> addresses;
   std::map<std::uint64_t, std::unique_ptr<watched_socket>> attempts;
   std::uint64_t begun = 0;
@@ -27,6 +39,7 @@ struct tcp_connector::race {
   int reason = 0;
   bulk_event_loop::timer next{};
   bulk_event_loop::timer deadline{};
+  std::unique_ptr<visit> visiting;
 };
 
 tcp_connector::tcp_connector(tcp_connector_options options, name_lookup look_up)
@@ -36,7 +49,7 @@ tcp_connector::~tcp_connector() {
   if (!loop_) return;
   loop_->stop();
   while (!races_.empty())
-    finish(races_.begin()->first, {}, {status_code::cancelled, "the process no longer connects to others"});
+    finish(races_.begin()->first, {}, {}, {status_code::cancelled, "the process no longer connects to others"});
 }
 
 const std::shared_ptr<connector>& tcp_connector::of_process() {
@@ -50,6 +63,12 @@ std::shared_ptr<connector> tcp_connector::of_system(const caf::actor_system& sys
 }
 
 void tcp_connector::connect(const task_address& where, duration limit, ended done) {
+  connect_socket(where, limit, {}, [done = std::move(done)](descriptor socket, const door_hello&, const status& why) {
+    done(why.ok() ? for_network(std::move(socket)) : connection{}, why);
+  });
+}
+
+void tcp_connector::connect_socket(const task_address& where, duration limit, visitor words, connected done) {
   try {
     const std::scoped_lock lock{mutex_};
     if (!loop_) {
@@ -58,28 +77,34 @@ void tcp_connector::connect(const task_address& where, duration limit, ended don
       loop_ = std::move(loop);
     }
   } catch (...) {
-    return done({}, status_of(std::current_exception()));
+    return done({}, {}, status_of(std::current_exception()));
   }
-  loop_->post([this, where, limit, done = std::move(done)] { begin(where, limit, done); });
+  loop_->post(
+      [this, where, limit, words = std::move(words), done = std::move(done)] { begin(where, limit, words, done); });
 }
 
-void tcp_connector::begin(const task_address& where, duration limit, ended done) {
+void tcp_connector::begin(const task_address& where, duration limit, visitor words, connected done) {
   const auto number = ++last_number_;
   auto& started = races_[number];
-  started = std::make_unique<race>(race{.where = where, .limit = limit, .done = std::move(done)});
-  started->deadline = loop_->at(time_after(limit), [this, number, where, limit] {
-    finish(number, {},
-           {status_code::deadline_exceeded,
-            fmt::format("{} did not answer within {} ms: its host is off or cut off, or a firewall is between",
-                        to_string(where), in_milliseconds(limit))});
-  });
+  started =
+      std::make_unique<race>(race{.where = where, .limit = limit, .words = std::move(words), .done = std::move(done)});
+  started->deadline = loop_->at(time_after(limit), [this, number] { give_up(number); });
   look_up_(loop_, where.host, where.port, [this, number](std::vector<socket_address> addresses, const status& why) {
     const auto found = races_.find(number);
     if (found == races_.end()) return;
-    if (addresses.empty()) return finish(number, {}, why);
+    if (addresses.empty()) return finish(number, {}, {}, why);
     found->second->addresses = std::move(addresses);
     attempt(number);
   });
+}
+
+void tcp_connector::give_up(std::uint64_t number) {
+  const auto& of = *races_.at(number);
+  const auto* const reason = of.visiting ? "what listens there does not say whether this process may enter"
+                                         : "its host is off or cut off, or a firewall is between";
+  finish(number, {}, {},
+         {status_code::deadline_exceeded,
+          fmt::format("{} did not answer within {} ms: {}", to_string(of.where), in_milliseconds(of.limit), reason)});
 }
 
 void tcp_connector::attempt(std::uint64_t number) {
@@ -107,9 +132,24 @@ void tcp_connector::attempt_ended(std::uint64_t number, std::uint64_t attempt) {
   auto socket = of.attempts.extract(attempt).mapped()->release();
   of.reason = connect_error(socket.get());
   if (of.reason != 0) return attempt_failed(number);
-  // Shared, because a std::function is copyable.
-  const auto kept = std::make_shared<descriptor>(std::move(socket));
-  finish(number, [kept](caf::io::network::multiplexer& network) { return network.new_scribe(kept->release()); }, {});
+  if (!of.words) return finish(number, std::move(socket), {}, {});
+  visit_host(number, std::move(socket));
+}
+
+void tcp_connector::visit_host(std::uint64_t number, descriptor socket) {
+  auto& of = *races_.at(number);
+  loop_->cancel(of.next);
+  of.attempts.clear();
+  try {
+    of.visiting = std::make_unique<visit>(
+        *loop_, std::move(socket), of.words(),
+        [this, number](descriptor entered, const door_hello& host, const status& why) {
+          const auto& where = races_.at(number)->where;
+          finish(number, std::move(entered), host, why.ok() ? why : why.wrap("the door at " + to_string(where)));
+        });
+  } catch (...) {
+    finish(number, {}, {}, status_of(std::current_exception()));
+  }
 }
 
 /// An address that refuses is given up when the host has no other, so that the caller hears of it soon.
@@ -120,16 +160,16 @@ void tcp_connector::attempt_failed(std::uint64_t number) {
     return attempt(number);
   }
   if (!of.attempts.empty()) return;
-  finish(number, {},
+  finish(number, {}, {},
          {status_code::unavailable,
           fmt::format("no connection to {}: {}", to_string(of.where), std::strerror(of.reason))});
 }
 
-void tcp_connector::finish(std::uint64_t number, connection opened, const status& why) {
+void tcp_connector::finish(std::uint64_t number, descriptor socket, const door_hello& host, const status& why) {
   const auto over = races_.extract(number);
   loop_->cancel(over.mapped()->next);
   loop_->cancel(over.mapped()->deadline);
-  over.mapped()->done(std::move(opened), why);
+  over.mapped()->done(std::move(socket), host, why);
 }
 
 void tcp_connector::close(caf::io::connection_handle which) {

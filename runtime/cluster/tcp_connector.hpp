@@ -5,12 +5,14 @@
 // it sends to a host that is cut off after 1, 3 and 7 s, so a connection that began during a short cut comes long after
 // it. Solution: all connects are under way at the same time, each with a limit, and each begins again every
 // `attempt_interval` while its earlier attempts go on: the first that ends well counts. So a link is back within one
-// interval of its heal, and a slow network has the whole limit for each attempt.
+// interval of its heal, and a slow network has the whole limit for each attempt. What a door is to hear is said on that
+// first one.
 #pragma once
 
 #include <troupe/runtime/bulk/bulk_event_loop.hpp>
 #include <troupe/runtime/bulk/name_lookup.hpp>
 #include <troupe/runtime/cluster/connector.hpp>
+#include <troupe/runtime/door/handshake.hpp>
 
 #include <caf/fwd.hpp>
 
@@ -44,17 +46,26 @@ class tcp_connector final : public connector {
   /// How actors of this system connect: that, unless its configuration says otherwise (own_connections).
   static std::shared_ptr<connector> of_system(const caf::actor_system& system);
 
+  /// Makes what a visitor says at the door of the other side; empty: there is none.
+  using visitor = std::function<std::unique_ptr<visitor_handshake>()>;
+  /// Takes the socket, which does not block, and who is there; or none and why.
+  using connected = std::function<void(descriptor socket, const door_hello& host, const status& why)>;
+  /// As connect(), for a socket of which the next byte is the service's.
+  void connect_socket(const task_address& where, duration limit, visitor words, connected done);
+
   void connect(const task_address& where, duration limit, ended done) override;
   void close(caf::io::connection_handle which) override;
 
  private:
   struct race;
 
-  void begin(const task_address& where, duration limit, ended done);
+  void begin(const task_address& where, duration limit, visitor words, connected done);
   void attempt(std::uint64_t number);
   void attempt_ended(std::uint64_t number, std::uint64_t attempt);
   void attempt_failed(std::uint64_t number);
-  void finish(std::uint64_t number, connection opened, const status& why);
+  void give_up(std::uint64_t number);
+  void visit_host(std::uint64_t number, descriptor socket);
+  void finish(std::uint64_t number, descriptor socket, const door_hello& host, const status& why);
 
   const tcp_connector_options options_;
   const name_lookup look_up_;
