@@ -1,6 +1,6 @@
 #include <troupe/actors/fibers/time.hpp>
 #include <troupe/runtime/bulk/bulk_client.hpp>
-#include <troupe/runtime/bulk/name_lookup.hpp>
+#include <troupe/runtime/sockets/name_lookup.hpp>
 
 #include <fmt/format.h>
 
@@ -12,15 +12,15 @@ namespace troupe {
 
 struct bulk_client::job {
   bulk_fetch wanted;
-  bulk_clock::time_point deadline;
-  bulk_event_loop::timer timer{};
+  loop_clock::time_point deadline;
+  event_loop::timer timer{};
 };
 
 /// A connection and what runs on it.
 struct bulk_client::line {
   std::unique_ptr<bulk_connection> connection;
   std::unique_ptr<job> open;
-  bulk_event_loop::timer idle_timer{};
+  event_loop::timer idle_timer{};
 };
 
 struct bulk_client::peer {
@@ -63,7 +63,7 @@ void bulk_client::fetch(bulk_fetch wanted) {
 void bulk_client::ensure_started() {
   const std::scoped_lock lock{mutex_};
   if (loop_) return;
-  auto loop = std::make_shared<bulk_event_loop>();
+  auto loop = std::make_shared<event_loop>();
   loop->start("bulk-receive");
   loop_ = std::move(loop);
 }

@@ -11,9 +11,9 @@
 
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/bulk/bulk_connection.hpp>
-#include <troupe/runtime/bulk/bulk_event_loop.hpp>
 #include <troupe/runtime/bulk/bulk_options.hpp>
 #include <troupe/runtime/bulk/bulk_protocol.hpp>
+#include <troupe/runtime/sockets/event_loop.hpp>
 
 #include <deque>
 #include <functional>
@@ -31,7 +31,7 @@ struct bulk_fetch {
   bulk_endpoint from;
   std::uint64_t number = 0;
   std::span<std::byte> destination;
-  bulk_clock::duration limit;
+  loop_clock::duration limit;
   std::function<void(status)> done;
 };
 
@@ -71,7 +71,7 @@ class bulk_client {
   const tcp_bulk_options& options_;
   std::mutex mutex_;  // of starting
   // Shared with look-ups of names, which may outlive this object.
-  std::shared_ptr<bulk_event_loop> loop_;
+  std::shared_ptr<event_loop> loop_;
   std::map<std::string, std::unique_ptr<peer>> peers_;
 };
 

@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-bulk_connection::bulk_connection(bulk_event_loop& loop, std::string name, std::vector<socket_address> addresses,
+bulk_connection::bulk_connection(event_loop& loop, std::string name, std::vector<socket_address> addresses,
                                  std::function<void(ending)> on_end)
     : loop_(loop), name_(std::move(name)), addresses_(std::move(addresses)), on_end_(std::move(on_end)) {
   assert(!addresses_.empty());
@@ -20,7 +20,7 @@ bulk_connection::bulk_connection(bulk_event_loop& loop, std::string name, std::v
 bulk_connection::~bulk_connection() { loop_.cancel(connect_timer_); }
 
 void bulk_connection::start(const bulk_request& request, std::span<std::byte> destination,
-                            bulk_clock::time_point deadline) {
+                            loop_clock::time_point deadline) {
   assert(state_ == state::idle || exchanges_ == 0);
   ++exchanges_;
   request_ = request;
@@ -28,7 +28,7 @@ void bulk_connection::start(const bulk_request& request, std::span<std::byte> de
   deadline_ = deadline;
   sent_ = reply_received_ = received_ = 0;
   if (state_ == state::connecting) {
-    connect_timer_ = loop_.at(bulk_clock::now(), [this] { connect_next(); });
+    connect_timer_ = loop_.at(loop_clock::now(), [this] { connect_next(); });
   } else {
     state_ = state::requesting;
     socket_->expect(EPOLLOUT);
@@ -45,15 +45,15 @@ void bulk_connection::connect_next() {
       continue;
     }
     try {
-      socket_ = std::make_unique<watched_socket>(loop_, std::move(socket), EPOLLOUT,
-                                                 [this](bulk_event_loop::events) { ready(); });
+      socket_ =
+          std::make_unique<watched_socket>(loop_, std::move(socket), EPOLLOUT, [this](event_loop::events) { ready(); });
     } catch (const error& failed) {
       return end({.ended = failed.get_status()});
     }
     // The last address has all the time that is left.
     const auto more_addresses = static_cast<std::int64_t>(addresses_.size() - next_address_);
     if (more_addresses == 0) return;
-    const auto now = bulk_clock::now();
+    const auto now = loop_clock::now();
     connect_timer_ = loop_.at(now + (deadline_ - now) / (more_addresses + 1), [this] {
       last_connect_error_ = ETIMEDOUT;
       connect_next();

@@ -7,9 +7,9 @@
 #pragma once
 
 #include <troupe/device/base/error.hpp>
-#include <troupe/runtime/bulk/bulk_event_loop.hpp>
 #include <troupe/runtime/bulk/bulk_protocol.hpp>
-#include <troupe/runtime/bulk/bulk_socket.hpp>
+#include <troupe/runtime/sockets/event_loop.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <functional>
 #include <memory>
@@ -31,7 +31,7 @@ class bulk_connection {
   };
 
   /// `name` of the peer for messages. `on_end` may destroy the connection; it never runs inside of start().
-  bulk_connection(bulk_event_loop& loop, std::string name, std::vector<socket_address> addresses,
+  bulk_connection(event_loop& loop, std::string name, std::vector<socket_address> addresses,
                   std::function<void(ending)> on_end);
   bulk_connection(const bulk_connection&) = delete;
   bulk_connection& operator=(const bulk_connection&) = delete;
@@ -39,7 +39,7 @@ class bulk_connection {
 
   /// Begins an exchange: connects first where needed and fills `destination`, whose size is in the request. A peer of
   /// several addresses gets each tried for its share of the time until `deadline`.
-  void start(const bulk_request& request, std::span<std::byte> destination, bulk_clock::time_point deadline);
+  void start(const bulk_request& request, std::span<std::byte> destination, loop_clock::time_point deadline);
 
   /// Bytes of this exchange that have arrived.
   std::size_t received_bytes() const noexcept { return received_; }
@@ -60,12 +60,12 @@ class bulk_connection {
   void broke(int reason);
   void end(ending how);
 
-  bulk_event_loop& loop_;
+  event_loop& loop_;
   const std::string name_;
   const std::vector<socket_address> addresses_;
   const std::function<void(ending)> on_end_;
   std::unique_ptr<watched_socket> socket_;
-  bulk_event_loop::timer connect_timer_{};
+  event_loop::timer connect_timer_{};
   std::size_t next_address_ = 0;
   int last_connect_error_ = 0;
   state state_ = state::connecting;
@@ -77,7 +77,7 @@ class bulk_connection {
   std::size_t reply_received_ = 0;
   std::span<std::byte> destination_;
   std::size_t received_ = 0;
-  bulk_clock::time_point deadline_;
+  loop_clock::time_point deadline_;
 };
 
 }  // namespace troupe

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-std::uint64_t bulk_offers::add(buffer content, bulk_clock::time_point expiry) {
+std::uint64_t bulk_offers::add(buffer content, loop_clock::time_point expiry) {
   const std::scoped_lock lock{mutex_};
   const auto size_bytes = content.size_bytes();
   const auto range = std::pair{content.data(), size_bytes};
@@ -40,16 +40,16 @@ buffer bulk_offers::remove(std::uint64_t number) {
 bulk_offers::taking bulk_offers::take(std::uint64_t number, std::uint64_t size_bytes) {
   const std::scoped_lock lock{mutex_};
   const auto found = offers_.find(number);
-  if (found == offers_.end() || found->second.expiry <= bulk_clock::now()) return {};
+  if (found == offers_.end() || found->second.expiry <= loop_clock::now()) return {};
   const auto held_bytes = found->second.content.size_bytes();
   if (held_bytes != size_bytes) return {.answer = bulk_answer::other_size, .content = {}, .size_bytes = held_bytes};
   return {.answer = bulk_answer::found, .content = remove(number), .size_bytes = held_bytes};
 }
 
-std::optional<bulk_clock::time_point> bulk_offers::expire() {
+std::optional<loop_clock::time_point> bulk_offers::expire() {
   std::vector<buffer> dropped;  // freed after the lock
   const std::scoped_lock lock{mutex_};
-  const auto now = bulk_clock::now();
+  const auto now = loop_clock::now();
   while (!by_expiry_.empty() && by_expiry_.begin()->first <= now) dropped.push_back(remove(by_expiry_.begin()->second));
   if (by_expiry_.empty()) return std::nullopt;
   return by_expiry_.begin()->first;

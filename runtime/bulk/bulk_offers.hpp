@@ -5,8 +5,8 @@
 #pragma once
 
 #include <troupe/device/tensor/buffer.hpp>
-#include <troupe/runtime/bulk/bulk_event_loop.hpp>
 #include <troupe/runtime/bulk/bulk_protocol.hpp>
+#include <troupe/runtime/sockets/event_loop.hpp>
 
 #include <cstdint>
 #include <map>
@@ -24,7 +24,7 @@ class bulk_offers {
   bulk_offers(std::size_t count_max, std::size_t bytes_max) : count_max_(count_max), bytes_max_(bytes_max) {}
 
   /// Keeps `content` and returns its number. Throws resource_exhausted_error over a limit.
-  std::uint64_t add(buffer content, bulk_clock::time_point expiry);
+  std::uint64_t add(buffer content, loop_clock::time_point expiry);
 
   struct taking {
     bulk_answer answer = bulk_answer::not_found;
@@ -36,12 +36,12 @@ class bulk_offers {
   taking take(std::uint64_t number, std::uint64_t size_bytes);
 
   /// Drops what is over its time; returns when to do so again, or nothing when no offer is left.
-  std::optional<bulk_clock::time_point> expire();
+  std::optional<loop_clock::time_point> expire();
 
  private:
   struct offered {
     buffer content;
-    bulk_clock::time_point expiry;
+    loop_clock::time_point expiry;
   };
   /// Takes one out; the lock is held.
   buffer remove(std::uint64_t number);
@@ -50,7 +50,7 @@ class bulk_offers {
   const std::size_t bytes_max_;
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, offered> offers_;
-  std::set<std::pair<bulk_clock::time_point, std::uint64_t>> by_expiry_;
+  std::set<std::pair<loop_clock::time_point, std::uint64_t>> by_expiry_;
   /// Offers of each range of memory.
   std::map<std::pair<const std::byte*, std::size_t>, std::size_t> shared_by_;
   std::size_t bytes_ = 0;

@@ -1,5 +1,5 @@
 #include <troupe/runtime/bulk/bulk_server.hpp>
-#include <troupe/runtime/bulk/bulk_socket.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ bool same_secret(const bulk_secret& left, const bulk_secret& right) {
 
 struct bulk_server::connection {
   std::unique_ptr<watched_socket> socket;
-  bulk_clock::time_point last_progress = bulk_clock::now();
+  loop_clock::time_point last_progress = loop_clock::now();
   bulk_request request;
   std::size_t received = 0;
   bool replying = false;
@@ -53,7 +53,7 @@ bulk_server::~bulk_server() {
   if (loop_) loop_->stop();
 }
 
-bulk_server::offer_place bulk_server::offer(buffer content, bulk_clock::duration lifetime) {
+bulk_server::offer_place bulk_server::offer(buffer content, loop_clock::duration lifetime) {
   if (!content.on_host()) {
     throw invalid_argument_error{
         fmt::format("memory of {} cannot be offered to another process; copy it to the host first", content.device())};
@@ -74,10 +74,10 @@ void bulk_server::start() {
   const auto& host = options_.advertised_host.empty() ? options_.listen_host : options_.advertised_host;
   secret_ = random_secret();
   endpoint_ = bulk_endpoint{host, bound_port(listener.get()), secret_}.to_string();
-  loop_ = std::make_unique<bulk_event_loop>();
+  loop_ = std::make_unique<event_loop>();
   try {
     listener_ = std::make_unique<watched_socket>(*loop_, std::move(listener), EPOLLIN,
-                                                 [this](bulk_event_loop::events) { accept_all(); });
+                                                 [this](event_loop::events) { accept_all(); });
     loop_->at(time_after(options_.stall_limit), [this] { close_stalled(); });
     loop_->start("bulk-send");
   } catch (...) {
@@ -91,7 +91,7 @@ void bulk_server::expire_offers() {
   {
     // Before looking: an offer that comes after the look finds this and has us look again.
     const std::scoped_lock lock{mutex_};
-    next_expiry_ = bulk_clock::time_point::max();
+    next_expiry_ = loop_clock::time_point::max();
   }
   const auto next = offers_.expire();
   loop_->cancel(expiry_timer_);
@@ -118,7 +118,7 @@ void bulk_server::accept_all() {
 void bulk_server::add_connection(descriptor accepted) {
   const auto number = ++last_connection_;
   auto added = std::make_unique<connection>();
-  auto ready = [this, number](bulk_event_loop::events) {
+  auto ready = [this, number](event_loop::events) {
     if (!advance(*connections_.at(number))) connections_.erase(number);
   };
   try {
@@ -150,7 +150,7 @@ void bulk_server::pause_accepting() {
 }
 
 void bulk_server::close_stalled() {
-  const auto now = bulk_clock::now();
+  const auto now = loop_clock::now();
   std::erase_if(connections_,
                 [&](const auto& entry) { return now - entry.second->last_progress >= options_.stall_limit; });
   loop_->at(time_after(options_.stall_limit / 2), [this] { close_stalled(); });
@@ -180,7 +180,7 @@ bool bulk_server::receive_request(connection& peer) {
     peer.reply.size_bytes = taken.size_bytes;
     peer.content = std::move(taken.content);
   }
-  peer.last_progress = bulk_clock::now();
+  peer.last_progress = loop_clock::now();
   peer.received = 0;
   peer.sent = 0;
   peer.replying = true;
@@ -199,7 +199,7 @@ bool bulk_server::send_reply(connection& peer) {
     const auto progress = send_some(peer.socket->get(), limited, in_header && !content.empty());
     if (progress.blocked) return true;
     if (progress.broken) return false;
-    peer.last_progress = bulk_clock::now();
+    peer.last_progress = loop_clock::now();
     peer.sent += progress.bytes;
     turn += progress.bytes;
   }

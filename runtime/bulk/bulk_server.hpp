@@ -10,10 +10,10 @@
 #pragma once
 
 #include <troupe/device/tensor/buffer.hpp>
-#include <troupe/runtime/bulk/bulk_event_loop.hpp>
 #include <troupe/runtime/bulk/bulk_offers.hpp>
 #include <troupe/runtime/bulk/bulk_options.hpp>
 #include <troupe/runtime/bulk/bulk_protocol.hpp>
+#include <troupe/runtime/sockets/event_loop.hpp>
 
 #include <map>
 #include <memory>
@@ -36,7 +36,7 @@ class bulk_server {
   };
   /// From any thread. Throws resource_exhausted_error over a limit, invalid_argument_error for memory of a GPU, and
   /// what `listen_on` throws at the first offer.
-  offer_place offer(buffer content, bulk_clock::duration lifetime);
+  offer_place offer(buffer content, loop_clock::duration lifetime);
 
  private:
   struct connection;
@@ -58,16 +58,16 @@ class bulk_server {
 
   std::mutex mutex_;  // of these two and of starting
   std::string endpoint_;
-  bulk_clock::time_point next_expiry_ = bulk_clock::time_point::max();
+  loop_clock::time_point next_expiry_ = loop_clock::time_point::max();
 
-  std::unique_ptr<bulk_event_loop> loop_;  // outlives all that it watches
+  std::unique_ptr<event_loop> loop_;  // outlives all that it watches
   bulk_secret secret_ = {};
   std::unique_ptr<watched_socket> listener_;
   /// A connection that there is no place for yet.
   descriptor unserved_;
   std::map<std::uint64_t, std::unique_ptr<connection>> connections_;
   std::uint64_t last_connection_ = 0;
-  bulk_event_loop::timer expiry_timer_{};
+  event_loop::timer expiry_timer_{};
 };
 
 }  // namespace troupe

@@ -1,6 +1,6 @@
 #include <troupe/device/base/internal/descriptor.hpp>
-#include <troupe/runtime/bulk/bulk_socket.hpp>
 #include <troupe/runtime/cluster/own_address.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <algorithm>
 #include <array>

@@ -37,8 +37,8 @@ struct tcp_connector::race {
   std::uint64_t begun = 0;
   /// Of the last attempt that failed.
   int reason = 0;
-  bulk_event_loop::timer next{};
-  bulk_event_loop::timer deadline{};
+  event_loop::timer next{};
+  event_loop::timer deadline{};
   std::unique_ptr<visit> visiting;
 };
 
@@ -72,7 +72,7 @@ void tcp_connector::connect_socket(const task_address& where, duration limit, vi
   try {
     const std::scoped_lock lock{mutex_};
     if (!loop_) {
-      auto loop = std::make_shared<bulk_event_loop>();
+      auto loop = std::make_shared<event_loop>();
       loop->start("connect");
       loop_ = std::move(loop);
     }
@@ -117,7 +117,7 @@ void tcp_connector::attempt(std::uint64_t number) {
     if (auto socket = start_connecting(address)) {
       of.attempts.emplace(which, std::make_unique<watched_socket>(
                                      *loop_, std::move(socket), EPOLLOUT,
-                                     [this, number, which](bulk_event_loop::events) { attempt_ended(number, which); }));
+                                     [this, number, which](event_loop::events) { attempt_ended(number, which); }));
       return;
     }
     of.reason = errno;

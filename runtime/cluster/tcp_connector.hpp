@@ -9,10 +9,10 @@
 // first one.
 #pragma once
 
-#include <troupe/runtime/bulk/bulk_event_loop.hpp>
-#include <troupe/runtime/bulk/name_lookup.hpp>
 #include <troupe/runtime/cluster/connector.hpp>
 #include <troupe/runtime/door/handshake.hpp>
+#include <troupe/runtime/sockets/event_loop.hpp>
+#include <troupe/runtime/sockets/name_lookup.hpp>
 
 #include <caf/fwd.hpp>
 
@@ -70,7 +70,7 @@ class tcp_connector final : public connector {
   const tcp_connector_options options_;
   const name_lookup look_up_;
   std::mutex mutex_;
-  std::shared_ptr<bulk_event_loop> loop_;
+  std::shared_ptr<event_loop> loop_;
   /// In the loop's thread.
   std::map<std::uint64_t, std::unique_ptr<race>> races_;
   std::uint64_t last_number_ = 0;

@@ -1,7 +1,7 @@
 #include <troupe/device/base/error.hpp>
-#include <troupe/runtime/bulk/bulk_socket.hpp>
 #include <troupe/runtime/door/acceptor.hpp>
 #include <troupe/runtime/door/descriptor_limit.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <fmt/format.h>
 
@@ -40,12 +40,12 @@ acceptor_options completed(acceptor_options options) {
 }
 
 /// The loop of all acceptors that there are now.
-std::shared_ptr<bulk_event_loop> shared_loop() {
+std::shared_ptr<event_loop> shared_loop() {
   static std::mutex mutex;
-  static std::weak_ptr<bulk_event_loop> last;
+  static std::weak_ptr<event_loop> last;
   const std::scoped_lock lock{mutex};
   if (auto running = last.lock()) return running;
-  auto started = std::make_shared<bulk_event_loop>();
+  auto started = std::make_shared<event_loop>();
   started->start("door");
   last = started;
   return started;
@@ -53,7 +53,7 @@ std::shared_ptr<bulk_event_loop> shared_loop() {
 
 /// Runs `work` in the loop's thread, and waits for it.
 template <class Work>
-void run_in(bulk_event_loop& loop, Work work) {
+void run_in(event_loop& loop, Work work) {
   const auto task = std::make_shared<std::packaged_task<void()>>(std::move(work));
   auto ended = task->get_future();
   loop.post([task] { (*task)(); });
@@ -80,7 +80,7 @@ acceptor::acceptor(const std::string& host, std::uint16_t port, receptionist rec
   run_in(*loop_, [&] {
     spare_ = open_spare();
     listener_ = std::make_unique<watched_socket>(*loop_, std::move(listening), EPOLLIN,
-                                                 [this](bulk_event_loop::events) { accept_some(); });
+                                                 [this](event_loop::events) { accept_some(); });
     if (options_.upkeep) keep_up();
   });
 }
@@ -180,7 +180,7 @@ void acceptor::receive(descriptor accepted) {
 void acceptor::add_stranger(descriptor accepted, std::unique_ptr<reception> heard_by) {
   if (strangers_.size() >= options_.strangers_max) displace_oldest();
   const auto number = ++last_stranger_;
-  const auto ready = [this, number](bulk_event_loop::events happened) {
+  const auto ready = [this, number](event_loop::events happened) {
     const auto entry = strangers_.find(number);
     const auto found = entry->second.heard_by->hear(entry->second.socket->get());
     // It says no more.

@@ -17,10 +17,10 @@
 #pragma once
 
 #include <troupe/device/base/internal/descriptor.hpp>
-#include <troupe/runtime/bulk/bulk_event_loop.hpp>
 #include <troupe/runtime/door/open_connections.hpp>
 #include <troupe/runtime/door/reception.hpp>
 #include <troupe/runtime/door/refusals.hpp>
+#include <troupe/runtime/sockets/event_loop.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -81,7 +81,7 @@ class acceptor {
  private:
   struct stranger {
     std::unique_ptr<watched_socket> socket;
-    bulk_event_loop::timer limit{};
+    event_loop::timer limit{};
     std::unique_ptr<reception> heard_by;
   };
   using strangers = std::map<std::uint64_t, stranger>;
@@ -102,7 +102,7 @@ class acceptor {
 
   const acceptor_options options_;
   const receptionist receives_;
-  const std::shared_ptr<bulk_event_loop> loop_;  // outlives all that it watches
+  const std::shared_ptr<event_loop> loop_;  // outlives all that it watches
   std::uint16_t port_ = 0;
 
   std::unique_ptr<refusals> refusals_;
@@ -111,8 +111,8 @@ class acceptor {
   std::unique_ptr<watched_socket> listener_;
   /// Given up to accept, and close, one connection when there is no other descriptor.
   descriptor spare_;
-  bulk_event_loop::timer end_of_pause_{};
-  bulk_event_loop::timer next_upkeep_{};
+  event_loop::timer end_of_pause_{};
+  event_loop::timer next_upkeep_{};
   strangers strangers_;  // by age
   std::uint64_t last_stranger_ = 0;
   open_connections open_;

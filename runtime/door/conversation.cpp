@@ -1,5 +1,5 @@
-#include <troupe/runtime/bulk/bulk_socket.hpp>
 #include <troupe/runtime/door/conversation.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <span>
 

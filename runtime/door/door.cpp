@@ -1,6 +1,6 @@
-#include <troupe/runtime/bulk/bulk_socket.hpp>
 #include <troupe/runtime/door/conversation.hpp>
 #include <troupe/runtime/door/door.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <fmt/format.h>
 

@@ -7,10 +7,10 @@
 namespace troupe {
 
 // The first words go as soon as the connection takes any.
-visit::visit(bulk_event_loop& loop, descriptor connection, std::unique_ptr<visitor_handshake> words, ended done)
+visit::visit(event_loop& loop, descriptor connection, std::unique_ptr<visitor_handshake> words, ended done)
     : talk_(std::move(words)),
       done_(std::move(done)),
-      socket_(loop, std::move(connection), EPOLLOUT, [this](bulk_event_loop::events) { go_on(); }) {}
+      socket_(loop, std::move(connection), EPOLLOUT, [this](event_loop::events) { go_on(); }) {}
 
 void visit::go_on() {
   status why;

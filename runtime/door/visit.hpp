@@ -1,9 +1,9 @@
 // The other side of a door: says who comes, on a connection that was just made.
 #pragma once
 
-#include <troupe/runtime/bulk/bulk_event_loop.hpp>
 #include <troupe/runtime/door/conversation.hpp>
 #include <troupe/runtime/door/handshake.hpp>
+#include <troupe/runtime/sockets/event_loop.hpp>
 
 #include <functional>
 #include <memory>
@@ -19,7 +19,7 @@ class visit {
 
   /// `connection` does not block.
   /// @throws resource_exhausted_error when the kernel watches no more sockets
-  visit(bulk_event_loop& loop, descriptor connection, std::unique_ptr<visitor_handshake> words, ended done);
+  visit(event_loop& loop, descriptor connection, std::unique_ptr<visitor_handshake> words, ended done);
   visit(const visit&) = delete;
   visit& operator=(const visit&) = delete;
 

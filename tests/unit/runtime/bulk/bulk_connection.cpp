@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(a_peer_of_several_addresses_is_reached_by_the_one_that_answ
   auto destination = buffer::allocate(100);
   std::promise<status> promise;
   auto ended = promise.get_future();
-  bulk_event_loop loop;
+  event_loop loop;
   bulk_connection connection{loop,
                              "the peer",
                              {address_that_refuses(), address_that_refuses(), resolve(peer.host, peer.port).front()},

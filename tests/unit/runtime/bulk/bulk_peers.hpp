@@ -4,8 +4,8 @@
 
 #include <troupe/device/tensor/buffer.hpp>
 #include <troupe/runtime/bulk/bulk_protocol.hpp>
-#include <troupe/runtime/bulk/bulk_socket.hpp>
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <boost/test/unit_test.hpp>
 

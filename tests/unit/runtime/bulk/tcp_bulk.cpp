@@ -91,8 +91,8 @@ BOOST_AUTO_TEST_CASE(an_offer_that_nobody_fetches_is_dropped_when_its_time_is_up
 
 BOOST_AUTO_TEST_CASE(an_offer_is_not_handed_out_after_its_time_even_when_it_was_not_dropped_yet) {
   troupe::bulk_offers offers{10, 1000};
-  const auto late = offers.add(patterned(10), troupe::bulk_clock::now());
-  const auto lasting = offers.add(patterned(10), troupe::bulk_clock::now() + patience);
+  const auto late = offers.add(patterned(10), troupe::loop_clock::now());
+  const auto lasting = offers.add(patterned(10), troupe::loop_clock::now() + patience);
   BOOST_TEST((offers.take(late, 10).answer == troupe::bulk_answer::not_found));
   BOOST_TEST((offers.take(lasting, 11).answer == troupe::bulk_answer::other_size));
   BOOST_TEST((offers.take(lasting, 10).answer == troupe::bulk_answer::found));

@@ -1,7 +1,7 @@
 // Dials at listeners on loopback that are no troupe: what becomes of the connections; basp_dialer.hpp.
-#include <troupe/runtime/bulk/bulk_socket.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 #include <troupe/runtime/system_config.hpp>
 
 #include <boost/test/unit_test.hpp>

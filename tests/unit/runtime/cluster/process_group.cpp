@@ -1,13 +1,13 @@
 // A group of processes gathers where a fiber asks for it; process_group.hpp.
 #include "support/refusal.hpp"
 
-#include <troupe/runtime/bulk/bulk_socket.hpp>
 #include <troupe/runtime/launch/port_reservation.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
 #include <troupe/runtime/process_group.hpp>
 #include <troupe/runtime/replica_context.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 #include <troupe/runtime/system_config.hpp>
 
 #include <boost/test/unit_test.hpp>

@@ -1,7 +1,7 @@
 // Connecting without a wait, to listeners on loopback that answer, refuse, or swallow what is sent to them.
 #include <troupe/actors/fibers/completion.hpp>
-#include <troupe/runtime/bulk/bulk_socket.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -72,7 +72,7 @@ class full_listener {
 
 /// A connector for which every host has these addresses, in this order.
 tcp_connector connector_to(const std::vector<socket_address>& addresses, duration interval) {
-  const auto look_up = [addresses](const std::shared_ptr<bulk_event_loop>&, const std::string&, std::uint16_t,
+  const auto look_up = [addresses](const std::shared_ptr<event_loop>&, const std::string&, std::uint16_t,
                                    const auto& found) { found(addresses, {}); };
   return tcp_connector{{.attempt_interval = interval}, look_up};
 }

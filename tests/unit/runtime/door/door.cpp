@@ -62,7 +62,7 @@ class visitors {
   }
 
  private:
-  bulk_event_loop loop_;
+  event_loop loop_;
   std::unique_ptr<visit> visit_;
 };
 

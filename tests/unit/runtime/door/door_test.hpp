@@ -1,8 +1,8 @@
 // What the tests of doors have in common: a host whose protocol begins with "HELLO\n", and visitors.
 #pragma once
 
-#include <troupe/runtime/bulk/bulk_socket.hpp>
 #include <troupe/runtime/door/acceptor.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <boost/test/unit_test.hpp>
 

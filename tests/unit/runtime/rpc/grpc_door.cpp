@@ -2,7 +2,7 @@
 #include "rpc_test.hpp"
 
 #include <troupe/device/base/internal/descriptor.hpp>
-#include <troupe/runtime/bulk/bulk_socket.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <boost/test/unit_test.hpp>
 

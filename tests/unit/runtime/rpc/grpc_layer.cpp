@@ -4,10 +4,10 @@
 #include <troupe/actors/rpc/internal/rpc_executor.hpp>
 #include <troupe/device/base/internal/descriptor.hpp>
 #include <troupe/rpc.grpc.pb.h>
-#include <troupe/runtime/bulk/bulk_socket.hpp>
 #include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/rpc/grpc_messages.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 #include <troupe/runtime/system_config.hpp>
 
 #include <boost/test/unit_test.hpp>

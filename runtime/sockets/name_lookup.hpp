@@ -2,8 +2,8 @@
 #pragma once
 
 #include <troupe/device/base/error.hpp>
-#include <troupe/runtime/bulk/bulk_event_loop.hpp>
-#include <troupe/runtime/bulk/bulk_socket.hpp>
+#include <troupe/runtime/sockets/event_loop.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@ namespace troupe {
 /// Calls `found` in the loop with the addresses, or with none and the reason. A numeric host is known at once; a name
 /// is looked up in a thread of its own, since a name service may take many seconds and can't be interrupted: neither
 /// the loop nor its end waits for it. After the loop's end nothing is called.
-void look_up_name(const std::shared_ptr<bulk_event_loop>& loop, const std::string& host, std::uint16_t port,
+void look_up_name(const std::shared_ptr<event_loop>& loop, const std::string& host, std::uint16_t port,
                   std::function<void(std::vector<socket_address> addresses, const status& why)> found);
 
 }  // namespace troupe

@@ -1,5 +1,5 @@
 #include <troupe/device/base/error.hpp>
-#include <troupe/runtime/bulk/bulk_event_loop.hpp>
+#include <troupe/runtime/sockets/event_loop.hpp>
 
 #include <fmt/format.h>
 
@@ -45,8 +45,7 @@ class signals_blocked {
 
 }  // namespace
 
-bulk_event_loop::bulk_event_loop()
-    : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+event_loop::event_loop() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!epoll_ || !wake_) throw_no_descriptor(errno);
   epoll_event event = {};
   event.events = EPOLLIN;
@@ -54,7 +53,7 @@ bulk_event_loop::bulk_event_loop()
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) != 0) throw_no_descriptor(errno);
 }
 
-void bulk_event_loop::start(const char* name) {
+void event_loop::start(const char* name) {
   const signals_blocked during_start;
   try {
     thread_ = std::thread{[this] { run(); }};
@@ -66,7 +65,7 @@ void bulk_event_loop::start(const char* name) {
   ::pthread_setname_np(thread_.native_handle(), name);
 }
 
-void bulk_event_loop::stop() {
+void event_loop::stop() {
   {
     const std::scoped_lock lock{mutex_};
     stopping_ = true;
@@ -76,7 +75,7 @@ void bulk_event_loop::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool bulk_event_loop::post(std::function<void()> work) {
+bool event_loop::post(std::function<void()> work) {
   {
     const std::scoped_lock lock{mutex_};
     if (stopping_) return false;
@@ -87,13 +86,13 @@ bool bulk_event_loop::post(std::function<void()> work) {
   return true;
 }
 
-bulk_event_loop::timer bulk_event_loop::at(bulk_clock::time_point when, std::function<void()> work) {
+event_loop::timer event_loop::at(loop_clock::time_point when, std::function<void()> work) {
   const auto key = timer{when, ++last_number_};
   timers_.emplace(key, std::move(work));
   return key;
 }
 
-void bulk_event_loop::run() {
+void event_loop::run() {
   for (;;) {
     run_posted();
     {
@@ -105,7 +104,7 @@ void bulk_event_loop::run() {
   }
 }
 
-void bulk_event_loop::run_posted() {
+void event_loop::run_posted() {
   std::vector<std::function<void()>> works;
   {
     const std::scoped_lock lock{mutex_};
@@ -114,22 +113,22 @@ void bulk_event_loop::run_posted() {
   for (const auto& work : works) work();
 }
 
-void bulk_event_loop::fire_timers() {
-  const auto now = bulk_clock::now();
+void event_loop::fire_timers() {
+  const auto now = loop_clock::now();
   while (!timers_.empty() && timers_.begin()->first.first <= now) {
     const auto due = timers_.extract(timers_.begin());
     due.mapped()();
   }
 }
 
-int bulk_event_loop::wait_limit_ms() const {
+int event_loop::wait_limit_ms() const {
   if (timers_.empty()) return -1;
   // Rounded up: waking too early would spin until the timer is due.
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(timers_.begin()->first.first - bulk_clock::now());
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(timers_.begin()->first.first - loop_clock::now());
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
 }
 
-void bulk_event_loop::wait() {
+void event_loop::wait() {
   std::array<epoll_event, 64> ready;
   const auto count = ::epoll_wait(epoll_.get(), ready.data(), ready.size(), wait_limit_ms());
   for (auto i = 0; i < count; ++i) {
@@ -148,10 +147,10 @@ void bulk_event_loop::wait() {
   }
 }
 
-watched_socket::watched_socket(bulk_event_loop& loop, descriptor socket, bulk_event_loop::events expected,
-                               std::function<void(bulk_event_loop::events)> ready)
+watched_socket::watched_socket(event_loop& loop, descriptor socket, event_loop::events expected,
+                               std::function<void(event_loop::events)> ready)
     : loop_(loop), socket_(std::move(socket)), number_(++loop.last_number_), expected_(expected) {
-  auto handler = std::make_shared<bulk_event_loop::handler>(std::move(ready));
+  auto handler = std::make_shared<event_loop::handler>(std::move(ready));
   epoll_event event = {};
   event.events = expected;
   event.data.u64 = number_;
@@ -168,7 +167,7 @@ descriptor watched_socket::release() {
   return std::exchange(socket_, descriptor{});
 }
 
-void watched_socket::expect(bulk_event_loop::events expected) noexcept {
+void watched_socket::expect(event_loop::events expected) noexcept {
   if (expected == expected_) return;
   epoll_event event = {};
   event.events = expected;

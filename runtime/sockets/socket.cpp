@@ -1,4 +1,4 @@
-#include <troupe/runtime/bulk/bulk_socket.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include <troupe/runtime/bulk/name_lookup.hpp>
+#include <troupe/runtime/sockets/name_lookup.hpp>
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 namespace troupe {
 
-void look_up_name(const std::shared_ptr<bulk_event_loop>& loop, const std::string& host, std::uint16_t port,
+void look_up_name(const std::shared_ptr<event_loop>& loop, const std::string& host, std::uint16_t port,
                   std::function<void(std::vector<socket_address> addresses, const status& why)> found) {
   const auto answer = [within = std::weak_ptr{loop}, found = std::move(found)](std::vector<socket_address> addresses,
                                                                                status why) {

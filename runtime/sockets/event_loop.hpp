@@ -25,27 +25,27 @@
 
 namespace troupe {
 
-using bulk_clock = std::chrono::steady_clock;
+using loop_clock = std::chrono::steady_clock;
 
 /// The time `span` from now, without overflow: duration::max() means as long as the clock counts.
-inline bulk_clock::time_point time_after(bulk_clock::duration span) {
-  const auto now = bulk_clock::now();
-  return span > bulk_clock::time_point::max() - now ? bulk_clock::time_point::max() : now + span;
+inline loop_clock::time_point time_after(loop_clock::duration span) {
+  const auto now = loop_clock::now();
+  return span > loop_clock::time_point::max() - now ? loop_clock::time_point::max() : now + span;
 }
 
 /// An epoll loop with timers. Everything but post() and stop() belongs to the loop's thread; before start() it belongs
 /// to the thread that made the loop, after stop() to the one that stopped it. Handlers must not throw.
-class bulk_event_loop {
+class event_loop {
  public:
   /// Bits of epoll: EPOLLIN, EPOLLOUT and so on.
   using events = std::uint32_t;
-  using timer = std::pair<bulk_clock::time_point, std::uint64_t>;
+  using timer = std::pair<loop_clock::time_point, std::uint64_t>;
 
   /// Throws resource_exhausted_error when no descriptor is left.
-  bulk_event_loop();
-  bulk_event_loop(const bulk_event_loop&) = delete;
-  bulk_event_loop& operator=(const bulk_event_loop&) = delete;
-  ~bulk_event_loop() { stop(); }
+  event_loop();
+  event_loop(const event_loop&) = delete;
+  event_loop& operator=(const event_loop&) = delete;
+  ~event_loop() { stop(); }
 
   /// Starts the thread. `name` shows in debuggers, at most 15 characters. Throws resource_exhausted_error.
   void start(const char* name);
@@ -56,7 +56,7 @@ class bulk_event_loop {
   bool post(std::function<void()> work);
 
   /// Runs `work` once, not before `when`.
-  timer at(bulk_clock::time_point when, std::function<void()> work);
+  timer at(loop_clock::time_point when, std::function<void()> work);
   void cancel(const timer& which) { timers_.erase(which); }
 
  private:
@@ -84,8 +84,8 @@ class bulk_event_loop {
 class watched_socket {
  public:
   /// Throws resource_exhausted_error when the kernel watches no more sockets.
-  watched_socket(bulk_event_loop& loop, descriptor socket, bulk_event_loop::events expected,
-                 std::function<void(bulk_event_loop::events)> ready);
+  watched_socket(event_loop& loop, descriptor socket, event_loop::events expected,
+                 std::function<void(event_loop::events)> ready);
   watched_socket(const watched_socket&) = delete;
   watched_socket& operator=(const watched_socket&) = delete;
   ~watched_socket();
@@ -94,13 +94,13 @@ class watched_socket {
   /// Hands the socket over, which the loop no longer watches.
   descriptor release();
   /// Waits for these events from now on; errors and hang-ups are always reported.
-  void expect(bulk_event_loop::events expected) noexcept;
+  void expect(event_loop::events expected) noexcept;
 
  private:
-  bulk_event_loop& loop_;
+  event_loop& loop_;
   descriptor socket_;
   std::uint64_t number_;
-  bulk_event_loop::events expected_;
+  event_loop::events expected_;
 };
 
 }  // namespace troupe
