@@ -34,7 +34,8 @@ struct bulk_client::peer {
   std::list<line> lines;
 };
 
-bulk_client::bulk_client(const tcp_bulk_options& options) : options_(options) {}
+bulk_client::bulk_client(const tcp_bulk_options& options)
+    : options_(options), words_(words_for(door_service::tensors, options.self, options.secret)) {}
 
 bulk_client::~bulk_client() {
   if (!loop_) return;
@@ -109,7 +110,7 @@ void bulk_client::dispatch(peer& from) {
       if (from.addresses.empty()) return resolve_address(from);
       where = from.lines.emplace(from.lines.end());
       where->connection = std::make_unique<bulk_connection>(
-          *loop_, from.address, from.addresses,
+          *loop_, from.address, from.addresses, words_,
           [this, &from, where](bulk_connection::ending how) { exchange_ended(from, where, std::move(how)); });
     }
     auto next = std::move(from.waiting.front());

@@ -69,6 +69,7 @@ class bulk_client {
   void finish(std::unique_ptr<job> ended, status how);
 
   const tcp_bulk_options& options_;
+  const visitor_words words_;
   std::mutex mutex_;  // of starting
   // Shared with look-ups of names, which may outlive this object.
   std::shared_ptr<event_loop> loop_;

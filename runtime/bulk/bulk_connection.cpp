@@ -12,8 +12,12 @@
 namespace troupe {
 
 bulk_connection::bulk_connection(event_loop& loop, std::string name, std::vector<socket_address> addresses,
-                                 std::function<void(ending)> on_end)
-    : loop_(loop), name_(std::move(name)), addresses_(std::move(addresses)), on_end_(std::move(on_end)) {
+                                 visitor_words words, std::function<void(ending)> on_end)
+    : loop_(loop),
+      name_(std::move(name)),
+      addresses_(std::move(addresses)),
+      words_(std::move(words)),
+      on_end_(std::move(on_end)) {
   assert(!addresses_.empty());
 }
 
@@ -70,6 +74,24 @@ void bulk_connection::connected() {
   last_connect_error_ = connect_error(socket_->get());
   if (last_connect_error_ != 0) return connect_next();
   loop_.cancel(connect_timer_);
+  state_ = state::visiting;
+  try {
+    visit_ = std::make_unique<visit>(
+        loop_, socket_->release(), words_(),
+        [this](descriptor connection, const door_hello&, const status& why) { entered(std::move(connection), why); });
+  } catch (...) {
+    end({.ended = status_of(std::current_exception())});
+  }
+}
+
+void bulk_connection::entered(descriptor connection, const status& why) {
+  if (!why.ok()) return end({.ended = why.wrap(fmt::format("the door of {} for bulk data", name_))});
+  try {
+    socket_ = std::make_unique<watched_socket>(loop_, std::move(connection), EPOLLOUT,
+                                               [this](event_loop::events) { ready(); });
+  } catch (const error& failed) {
+    return end({.ended = failed.get_status()});
+  }
   state_ = state::requesting;
   send_request();
 }
@@ -78,6 +100,8 @@ void bulk_connection::ready() {
   switch (state_) {
     case state::connecting:
       return connected();
+    case state::visiting:
+      return;
     case state::requesting:
       return send_request();
     case state::awaiting_reply:

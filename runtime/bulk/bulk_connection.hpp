@@ -1,6 +1,6 @@
 // One outgoing connection of the bulk transport, on which the receiving end fetches.
 //
-//   new -> connecting (each address of the peer in turn) -> requesting -> receiving -> idle -> requesting -> ...
+//   new -> connecting (each address of the peer in turn) -> at its door -> requesting -> receiving -> idle -> ...
 //
 // and from each state to broken. Deadlines are the owner's: it destroys the connection, after which no byte is written.
 // Everything belongs to the thread of the loop.
@@ -8,6 +8,7 @@
 
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/bulk/bulk_protocol.hpp>
+#include <troupe/runtime/door/visit.hpp>
 #include <troupe/runtime/sockets/event_loop.hpp>
 #include <troupe/runtime/sockets/socket.hpp>
 
@@ -30,8 +31,9 @@ class bulk_connection {
     bool unanswered = false;
   };
 
-  /// `name` of the peer for messages. `on_end` may destroy the connection; it never runs inside of start().
-  bulk_connection(event_loop& loop, std::string name, std::vector<socket_address> addresses,
+  /// `name` of the peer for messages, `words` for its door. `on_end` may destroy the connection; it never runs inside
+  /// of start().
+  bulk_connection(event_loop& loop, std::string name, std::vector<socket_address> addresses, visitor_words words,
                   std::function<void(ending)> on_end);
   bulk_connection(const bulk_connection&) = delete;
   bulk_connection& operator=(const bulk_connection&) = delete;
@@ -47,10 +49,11 @@ class bulk_connection {
   std::size_t exchanges() const noexcept { return exchanges_; }
 
  private:
-  enum class state { connecting, requesting, awaiting_reply, receiving, idle };
+  enum class state { connecting, visiting, requesting, awaiting_reply, receiving, idle };
 
   void connect_next();
   void connected();
+  void entered(descriptor connection, const status& why);
   void ready();
   void send_request();
   void receive_reply();
@@ -63,8 +66,10 @@ class bulk_connection {
   event_loop& loop_;
   const std::string name_;
   const std::vector<socket_address> addresses_;
+  const visitor_words words_;
   const std::function<void(ending)> on_end_;
   std::unique_ptr<watched_socket> socket_;
+  std::unique_ptr<visit> visit_;
   event_loop::timer connect_timer_{};
   std::size_t next_address_ = 0;
   int last_connect_error_ = 0;

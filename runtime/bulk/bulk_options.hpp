@@ -1,17 +1,27 @@
 // How a TCP bulk transport is set up.
 #pragma once
 
+#include <troupe/actors/messages/task.hpp>
+#include <troupe/runtime/door/cluster_secret.hpp>
+#include <troupe/runtime/door/door_words.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe {
 
 struct tcp_bulk_options {
-  /// Where this process listens once it offers something: an address of this machine.
+  /// Who this process is at the doors of others and at its own, and the secret of its cluster; null: none.
+  door_party self = {};
+  std::shared_ptr<const cluster_secret> secret = nullptr;
+  /// The door of somebody else, from which adopt() gets whoever wants tensors. Nothing: this process opens one of its
+  /// own when it first offers something, on an address of this machine and a port, 0: a free one.
+  std::optional<task_address> served_at = std::nullopt;
   std::string listen_host = "127.0.0.1";
-  /// 0 takes a free port.
   std::uint16_t port = 0;
   /// The host by which the other processes reach this one; empty: `listen_host`. Needed when that is a wildcard.
   std::string advertised_host;

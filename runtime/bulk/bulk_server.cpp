@@ -15,9 +15,6 @@ namespace troupe {
 
 namespace {
 
-/// How long no connection is accepted when there is no room for one, or the process has no descriptor left.
-constexpr auto accept_pause = std::chrono::milliseconds{100};
-
 bulk_secret random_secret() {
   bulk_secret secret;
   // Up to 256 bytes come in one piece once the kernel's generator is seeded.
@@ -50,6 +47,7 @@ bulk_server::bulk_server(const tcp_bulk_options& options)
     : options_(options), offers_(options.offers_max, options.offered_bytes_max) {}
 
 bulk_server::~bulk_server() {
+  door_.reset();
   if (loop_) loop_->stop();
 }
 
@@ -70,21 +68,33 @@ bulk_server::offer_place bulk_server::offer(buffer content, loop_clock::duration
 }
 
 void bulk_server::start() {
-  auto listener = listen_on(options_.listen_host, options_.port);
-  const auto& host = options_.advertised_host.empty() ? options_.listen_host : options_.advertised_host;
   secret_ = random_secret();
-  endpoint_ = bulk_endpoint{host, bound_port(listener.get()), secret_}.to_string();
   loop_ = std::make_unique<event_loop>();
   try {
-    listener_ = std::make_unique<watched_socket>(*loop_, std::move(listener), EPOLLIN,
-                                                 [this](event_loop::events) { accept_all(); });
     loop_->at(time_after(options_.stall_limit), [this] { close_stalled(); });
     loop_->start("bulk-send");
+    const auto at = options_.served_at ? *options_.served_at : open_door();
+    endpoint_ = bulk_endpoint{at.host, at.port, secret_}.to_string();
   } catch (...) {
-    listener_.reset();
     loop_.reset();  // the next offer tries again
     throw;
   }
+}
+
+task_address bulk_server::open_door() {
+  door_ = std::make_unique<door>(options_.listen_host, options_.port,
+                                 door_options{.self = options_.self, .secret = options_.secret, .strangers = {}});
+  door_->open_for(door_service::tensors,
+                  [this](descriptor connection, const door_hello&) { adopt(std::move(connection)); });
+  return {options_.advertised_host.empty() ? options_.listen_host : options_.advertised_host, door_->port()};
+}
+
+void bulk_server::adopt(descriptor connection) {
+  const std::scoped_lock lock{mutex_};
+  if (!loop_) return;
+  // Shared, because a std::function is copyable.
+  const auto kept = std::make_shared<descriptor>(std::move(connection));
+  loop_->post([this, kept] { serve(std::move(*kept)); });
 }
 
 void bulk_server::expire_offers() {
@@ -101,18 +111,17 @@ void bulk_server::expire_offers() {
   next_expiry_ = std::min(next_expiry_, *next);
 }
 
-void bulk_server::accept_all() {
-  while (auto accepted = unserved_ ? std::move(unserved_) : accept_next(listener_->get())) {
-    if (connections_.size() >= options_.served_connections_max) make_room();
-    if (connections_.size() >= options_.served_connections_max) {
-      // All are replying: it waits here, and those behind it in the kernel's queue.
-      unserved_ = std::move(accepted);
-      return pause_accepting();
-    }
-    add_connection(std::move(accepted));
+void bulk_server::serve(descriptor connection) {
+  waiting_.push_back(std::move(connection));
+  serve_waiting();
+}
+
+void bulk_server::serve_waiting() {
+  while (!waiting_.empty() && make_room()) {
+    auto next = std::move(waiting_.front());
+    waiting_.pop_front();
+    add_connection(std::move(next));
   }
-  // A connection that the peer has given up meanwhile is no reason to pause.
-  if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) pause_accepting();
 }
 
 void bulk_server::add_connection(descriptor accepted) {
@@ -120,6 +129,7 @@ void bulk_server::add_connection(descriptor accepted) {
   auto added = std::make_unique<connection>();
   auto ready = [this, number](event_loop::events) {
     if (!advance(*connections_.at(number))) connections_.erase(number);
+    serve_waiting();
   };
   try {
     added->socket = std::make_unique<watched_socket>(*loop_, std::move(accepted), EPOLLIN, std::move(ready));
@@ -129,7 +139,8 @@ void bulk_server::add_connection(descriptor accepted) {
   connections_.emplace(number, std::move(added));
 }
 
-void bulk_server::make_room() {
+bool bulk_server::make_room() {
+  if (connections_.size() < options_.served_connections_max) return true;
   // Peers re-use connections and make new ones when they must, so an idle one is the least loss.
   auto longest_idle = connections_.end();
   for (auto entry = connections_.begin(); entry != connections_.end(); ++entry) {
@@ -137,22 +148,16 @@ void bulk_server::make_room() {
     if (longest_idle == connections_.end() || entry->second->last_progress < longest_idle->second->last_progress)
       longest_idle = entry;
   }
-  if (longest_idle != connections_.end()) connections_.erase(longest_idle);
-}
-
-void bulk_server::pause_accepting() {
-  make_room();  // no descriptor may be left
-  listener_->expect(0);
-  loop_->at(time_after(accept_pause), [this] {
-    listener_->expect(EPOLLIN);
-    if (unserved_) accept_all();
-  });
+  if (longest_idle == connections_.end()) return false;
+  connections_.erase(longest_idle);
+  return true;
 }
 
 void bulk_server::close_stalled() {
   const auto now = loop_clock::now();
   std::erase_if(connections_,
                 [&](const auto& entry) { return now - entry.second->last_progress >= options_.stall_limit; });
+  serve_waiting();
   loop_->at(time_after(options_.stall_limit / 2), [this] { close_stalled(); });
 }
 

@@ -13,8 +13,10 @@
 #include <troupe/runtime/bulk/bulk_offers.hpp>
 #include <troupe/runtime/bulk/bulk_options.hpp>
 #include <troupe/runtime/bulk/bulk_protocol.hpp>
+#include <troupe/runtime/door/door.hpp>
 #include <troupe/runtime/sockets/event_loop.hpp>
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,17 +39,21 @@ class bulk_server {
   /// From any thread. Throws resource_exhausted_error over a limit, invalid_argument_error for memory of a GPU, and
   /// what `listen_on` throws at the first offer.
   offer_place offer(buffer content, loop_clock::duration lifetime);
+  /// Serves a connection that came in by somebody else's door. Any thread. Closes it if nothing was ever offered.
+  void adopt(descriptor connection);
 
  private:
   struct connection;
 
   void start();
+  task_address open_door();
   // In the loop's thread:
   void expire_offers();
-  void accept_all();
+  void serve(descriptor connection);
+  void serve_waiting();
   void add_connection(descriptor accepted);
-  void make_room();
-  void pause_accepting();
+  /// Whether there is some.
+  bool make_room();
   void close_stalled();
   bool advance(connection& peer);
   bool receive_request(connection& peer);
@@ -62,9 +68,10 @@ class bulk_server {
 
   std::unique_ptr<event_loop> loop_;  // outlives all that it watches
   bulk_secret secret_ = {};
-  std::unique_ptr<watched_socket> listener_;
-  /// A connection that there is no place for yet.
-  descriptor unserved_;
+  /// Its own; null: it has none.
+  std::unique_ptr<door> door_;
+  /// For which there is no place yet. A door's limit is theirs.
+  std::deque<descriptor> waiting_;
   std::map<std::uint64_t, std::unique_ptr<connection>> connections_;
   std::uint64_t last_connection_ = 0;
   event_loop::timer expiry_timer_{};

@@ -35,6 +35,8 @@ class tcp_bulk : public bulk_transport {
   ~tcp_bulk() override = default;
 
   bulk_ticket offer(buffer content, duration lifetime) override;
+  /// Serves whoever came in by a door of somebody else and wants tensors (tcp_bulk_options::served_at). Any thread.
+  void adopt(descriptor connection) { server_.adopt(std::move(connection)); }
   void fetch(const bulk_ticket& ticket, std::span<std::byte> destination, duration limit,
              std::function<void(status)> done) override;
 

@@ -30,7 +30,7 @@ connector::connection for_network(descriptor socket) {
 struct tcp_connector::race {
   task_address where;
   duration limit;
-  visitor words;
+  visitor_words words;
   connected done;
   std::vector<socket_address> addresses;
   std::map<std::uint64_t, std::unique_ptr<watched_socket>> attempts;
@@ -68,7 +68,7 @@ void tcp_connector::connect(const task_address& where, duration limit, ended don
   });
 }
 
-void tcp_connector::connect_socket(const task_address& where, duration limit, visitor words, connected done) {
+void tcp_connector::connect_socket(const task_address& where, duration limit, visitor_words words, connected done) {
   try {
     const std::scoped_lock lock{mutex_};
     if (!loop_) {
@@ -83,7 +83,7 @@ void tcp_connector::connect_socket(const task_address& where, duration limit, vi
       [this, where, limit, words = std::move(words), done = std::move(done)] { begin(where, limit, words, done); });
 }
 
-void tcp_connector::begin(const task_address& where, duration limit, visitor words, connected done) {
+void tcp_connector::begin(const task_address& where, duration limit, visitor_words words, connected done) {
   const auto number = ++last_number_;
   auto& started = races_[number];
   started =

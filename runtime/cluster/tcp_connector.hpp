@@ -46,12 +46,10 @@ class tcp_connector final : public connector {
   /// How actors of this system connect: that, unless its configuration says otherwise (own_connections).
   static std::shared_ptr<connector> of_system(const caf::actor_system& system);
 
-  /// Makes what a visitor says at the door of the other side; empty: there is none.
-  using visitor = std::function<std::unique_ptr<visitor_handshake>()>;
   /// Takes the socket, which does not block, and who is there; or none and why.
   using connected = std::function<void(descriptor socket, const door_hello& host, const status& why)>;
-  /// As connect(), for a socket of which the next byte is the service's.
-  void connect_socket(const task_address& where, duration limit, visitor words, connected done);
+  /// As connect(), for a socket of which the next byte is the service's. Without `words` there is no door.
+  void connect_socket(const task_address& where, duration limit, visitor_words words, connected done);
 
   void connect(const task_address& where, duration limit, ended done) override;
   void close(caf::io::connection_handle which) override;
@@ -59,7 +57,7 @@ class tcp_connector final : public connector {
  private:
   struct race;
 
-  void begin(const task_address& where, duration limit, visitor words, connected done);
+  void begin(const task_address& where, duration limit, visitor_words words, connected done);
   void attempt(std::uint64_t number);
   void attempt_ended(std::uint64_t number, std::uint64_t attempt);
   void attempt_failed(std::uint64_t number);
