@@ -18,7 +18,7 @@ class door_reception final : public reception {
                                                [&at](const door_hello& visitor) { return at.admit(visitor); })) {}
 
   finding hear(int socket) override {
-    if (refused_) return wait_for_end(socket);
+    if (talk_.side().has_refused()) return wait_for_end(socket);
     switch (talk_.go_on(socket)) {
       case conversation::progress::waits:
         return finding::undecided;
@@ -28,8 +28,7 @@ class door_reception final : public reception {
         break;
     }
     if (talk_.side().result().ok()) return finding::right;
-    refused_ = true;
-    return wait_for_end(socket);
+    return talk_.side().has_refused() ? wait_for_end(socket) : finding::wrong;
   }
 
   std::string reason() const override { return talk_.side().result().message(); }
@@ -46,7 +45,6 @@ class door_reception final : public reception {
 
   door& door_;
   conversation talk_;
-  bool refused_ = false;
 };
 
 door::door(const std::string& host, std::uint16_t port, door_options options) : options_(std::move(options)) {

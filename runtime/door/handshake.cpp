@@ -67,6 +67,7 @@ void handshake::hear_content(std::string_view content) {
 
 void handshake::refuse(const status& why) {
   say(word_kind::refusal, content_of_refusal(why));
+  refused_ = true;
   end(why);
 }
 

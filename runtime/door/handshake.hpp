@@ -40,6 +40,8 @@ class handshake {
   bool is_over() const { return over_; }
   /// Once it is over: ok if the two agree.
   const status& result() const { return result_; }
+  /// Whether the other side was told why it failed.
+  bool has_refused() const { return refused_; }
   /// What the other side has said of itself. Without a secret anybody can say anything.
   const door_hello& other() const { return other_; }
 
@@ -74,6 +76,7 @@ class handshake {
   bool awaits_content_ = false;
   std::string words_;
   bool over_ = false;
+  bool refused_ = false;
   status result_;
 };
 

@@ -31,6 +31,7 @@ BOOST_AUTO_TEST_CASE(a_peer_of_several_addresses_is_reached_by_the_one_that_answ
   bulk_connection connection{loop,
                              "the peer",
                              {address_that_refuses(), address_that_refuses(), resolve(peer.host, peer.port).front()},
+                             words_for(door_service::tensors, {}, nullptr),
                              [&](bulk_connection::ending how) { promise.set_value(std::move(how.ended)); }};
   connection.start({.secret = peer.secret, .number = ticket.number, .size_bytes = 100},
                    {destination.mutable_data(), 100}, time_after(patience));

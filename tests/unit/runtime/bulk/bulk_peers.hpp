@@ -5,6 +5,7 @@
 #include <troupe/device/tensor/buffer.hpp>
 #include <troupe/runtime/bulk/bulk_protocol.hpp>
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
+#include <troupe/runtime/door/handshake.hpp>
 #include <troupe/runtime/sockets/socket.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -111,6 +112,26 @@ class plain_socket {
     return plain_socket{troupe::start_connecting(troupe::resolve(endpoint.host, endpoint.port).front())};
   }
 
+  /// One that has come in by the door there.
+  static plain_socket enter(const bulk_ticket& ticket) {
+    auto made = connect_to(ticket);
+    troupe::visitor_handshake words{troupe::door_service::tensors, {}, nullptr};
+    BOOST_TEST(made.agree(words));
+    return made;
+  }
+
+  /// The conversation at a door, to its end. False unless it ends with an agreement.
+  bool agree(troupe::handshake& side) {
+    while (true) {
+      const auto words = side.take_words();
+      if (!send(std::as_bytes(std::span{words}))) return false;
+      if (side.is_over()) return side.result().ok();
+      std::string heard(side.expected_bytes(), '\0');
+      if (receive(std::as_writable_bytes(std::span{heard})) != heard.size()) return false;
+      side.hear(heard);
+    }
+  }
+
   bool send(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
       if (!wait_for(POLLOUT)) return false;
@@ -159,7 +180,7 @@ inline bulk_request request_for(const bulk_ticket& ticket) {
       .secret = bulk_endpoint::parse(ticket.endpoint).secret, .number = ticket.number, .size_bytes = ticket.size_bytes};
 }
 
-/// A peer that behaves as the test says, one connection after the other.
+/// A peer that behaves, behind its door, as the test says, one connection after the other.
 class false_peer {
  public:
   explicit false_peer(std::vector<std::function<void(plain_socket&)>> behaviours)
@@ -171,7 +192,8 @@ class false_peer {
         auto accepted = troupe::accept_next(listener_.get());
         if (!accepted) return;
         plain_socket socket{std::move(accepted)};
-        behave(socket);
+        troupe::host_handshake words{{}, nullptr, [](const troupe::door_hello&) { return status{}; }};
+        if (socket.agree(words)) behave(socket);
       }
     }};
   }

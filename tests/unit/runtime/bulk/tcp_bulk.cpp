@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_limit_that_is_over_already_or_endless_is_kept) {
   BOOST_TEST(fetch(receiver, peer.ticket(1), 0s).outcome().code() == status_code::deadline_exceeded);
   BOOST_TEST(fetch(receiver, peer.ticket(1), std::chrono::nanoseconds::min()).outcome().code() ==
              status_code::deadline_exceeded);
-  plain_socket::connect_to(peer.ticket(1));
+  plain_socket::enter(peer.ticket(1));
   const auto endless = std::chrono::nanoseconds::max();
   BOOST_TEST(fetch(receiver, sender.offer(patterned(1), endless), endless).outcome().ok());
 }

@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_ticket_with_another_size_or_version_is_an_error_and_leave
   const auto ticket = sender.offer(patterned(100), patience);
   BOOST_TEST(fetch(receiver, {ticket.endpoint, ticket.number, 99}).outcome().code() == status_code::data_loss);
 
-  auto stranger = plain_socket::connect_to(ticket);
+  auto stranger = plain_socket::enter(ticket);
   auto request = request_for(ticket);
   request.version = 7;
   BOOST_TEST(stranger.send_frame(request));
@@ -61,13 +61,13 @@ BOOST_AUTO_TEST_CASE(strangers_that_send_garbage_or_nothing_are_closed_and_hurt_
   tcp_bulk sender{{.stall_limit = 50ms}};
   tcp_bulk receiver;
   const auto ticket = sender.offer(patterned(100), patience);
-  auto garbage = plain_socket::connect_to(ticket);
+  auto garbage = plain_socket::enter(ticket);
   std::array<std::byte, 4096> noise;
   noise.fill(std::byte{'x'});
   garbage.send(noise);
   BOOST_TEST(garbage.is_closed_by_peer());
-  auto silent = plain_socket::connect_to(ticket);
-  auto hesitant = plain_socket::connect_to(ticket);
+  auto silent = plain_socket::enter(ticket);
+  auto hesitant = plain_socket::enter(ticket);
   hesitant.send(std::span{noise}.first(3));
   BOOST_TEST(silent.is_closed_by_peer());
   BOOST_TEST(hesitant.is_closed_by_peer());
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(strangers_are_closed_whenever_they_come) {
   tcp_bulk sender{{.stall_limit = 20ms}};
   const auto ticket = sender.offer(patterned(100), patience);
   for (auto round = 0; round < 3; ++round) {
-    auto silent = plain_socket::connect_to(ticket);
+    auto silent = plain_socket::enter(ticket);
     BOOST_TEST_REQUIRE(silent.is_closed_by_peer());
   }
 }
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_crowd_of_idle_connections_gives_way_to_new_ones) {
   tcp_bulk receiver;
   const auto ticket = sender.offer(patterned(100), patience);
   std::vector<plain_socket> crowd;
-  for (auto i = 0; i < 10; ++i) crowd.push_back(plain_socket::connect_to(ticket));
+  for (auto i = 0; i < 10; ++i) crowd.push_back(plain_socket::enter(ticket));
   BOOST_TEST(fetch(receiver, ticket).outcome().ok());
 }
 
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(receivers_for_whom_there_is_no_connection_wait_until_anothe
   tcp_bulk receiver;
   watched_memory memory{std::size_t{64} << 20};
   const auto large = sender.offer(memory.share(), patience);
-  std::optional<plain_socket> slow{plain_socket::connect_to(large)};
+  std::optional<plain_socket> slow{plain_socket::enter(large)};
   BOOST_TEST(slow->send_frame(request_for(large)));
   BOOST_REQUIRE(slow->receive_frame<bulk_reply>().has_value());
   auto waiting = fetch(receiver, sender.offer(patterned(100), patience));
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_takes_nothing_does_not_hold_the_offer_for_e
   tcp_bulk sender{{.stall_limit = 50ms}};
   watched_memory memory{std::size_t{64} << 20};
   const auto ticket = sender.offer(memory.share(), patience);
-  auto frozen = plain_socket::connect_to(ticket);
+  auto frozen = plain_socket::enter(ticket);
   BOOST_TEST(frozen.send_frame(request_for(ticket)));
   BOOST_TEST(memory.is_released_in_time());
 }
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(the_destructor_of_a_sender_breaks_transfers_and_releases_of
   watched_memory waiting{10};
   const auto ticket = sender->offer(sending.share(), patience);
   sender->offer(waiting.share(), patience);
-  auto slow = plain_socket::connect_to(ticket);
+  auto slow = plain_socket::enter(ticket);
   BOOST_TEST(slow.send_frame(request_for(ticket)));
   BOOST_TEST(slow.receive_frame<bulk_reply>().has_value());
   sender.reset();
