@@ -88,7 +88,7 @@ std::string cluster_secret::make_text() {
   return fmt::format("{:02x}", fmt::join(bits, ""));
 }
 
-cluster_secret cluster_secret::read(const std::string& path) {
+std::shared_ptr<const cluster_secret> cluster_secret::read(const std::string& path) {
   const auto file = open_to_read(path);
   struct stat found = {};
   ::fstat(file.get(), &found);
@@ -96,7 +96,7 @@ cluster_secret cluster_secret::read(const std::string& path) {
   auto text = read_all(file, path);
   text.resize(text.find_last_not_of(" \t\r\n") + 1);
   try {
-    return cluster_secret{std::move(text)};
+    return std::make_shared<const cluster_secret>(std::move(text));
   } catch (const invalid_argument_error& wrong) {
     throw invalid_argument_error{fmt::format("the file of the secret, \"{}\": {}", path, wrong.message())};
   }

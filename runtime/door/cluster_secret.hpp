@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -33,7 +34,7 @@ class cluster_secret {
   /// What the file holds, without white space at its end. Others must not be able to read or write it: it belongs to
   /// this user with a mode of at most 0600, or to root with at most 0640 (a mounted secret of Kubernetes).
   /// @throws not_found_error, permission_denied_error, invalid_argument_error; each says what to do
-  static cluster_secret read(const std::string& path);
+  static std::shared_ptr<const cluster_secret> read(const std::string& path);
 
   /// Whose proof of what. Another `prover`, another proof: nobody can send one back.
   proof prove(std::string_view prover, std::string_view said) const;

@@ -111,9 +111,9 @@ std::string content_of(const door_hello& hello) {
   add(content, static_cast<std::uint8_t>(hello.asks_for_proof));
   content.append(reinterpret_cast<const char*>(hello.number.data()), hello.number.size());
   add(content, hello.who.incarnation);
+  add(content, hello.who.build_id);
   add(content, static_cast<std::uint32_t>(hello.who.task.index));
-  for (const auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.who.build, &hello.who.process})
-    add_text(content, *text);
+  for (const auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.who.process}) add_text(content, *text);
   if (content.size() <= words_bytes_max) return content;
   throw invalid_argument_error{fmt::format("the names of {} take {} bytes, and a door hears at most {} from anybody",
                                            to_string(hello.who), content.size(), words_bytes_max)};
@@ -128,10 +128,10 @@ std::optional<door_hello> read_hello(std::string_view content) {
   const auto number = reader.take(hello.number.size());
   std::ranges::transform(number, hello.number.begin(), [](char each) { return static_cast<std::byte>(each); });
   hello.who.incarnation = reader.number<std::uint64_t>();
+  hello.who.build_id = reader.number<std::uint64_t>();
   const auto index = reader.number<std::uint32_t>();
   hello.who.task.index = static_cast<int>(index);
-  for (auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.who.build, &hello.who.process})
-    *text = reader.text();
+  for (auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.who.process}) *text = reader.text();
   constexpr auto index_max = static_cast<std::uint32_t>(std::numeric_limits<int>::max());
   if (!reader.is_at_end() || !is_known(hello.wanted) || asks > 1 || index > index_max) return std::nullopt;
   return hello;

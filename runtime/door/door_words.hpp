@@ -50,8 +50,8 @@ struct door_party {
   /// No member, such as a client of RPC: without a job.
   task_id task;
   std::uint64_t incarnation = 0;
-  /// The program; functions.hpp.
-  std::string build;
+  /// Of the program; actors/functions/build_id.hpp.
+  std::uint64_t build_id = 0;
   /// CAF's id of the process, as text; empty: it brings no actors.
   std::string process;
 

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -54,8 +55,8 @@ std::string message_of(Work work) {
 bool has(const std::string& message, const std::string& part) { return message.find(part) != std::string::npos; }
 
 /// What comes from a file proves the same as the text.
-bool holds(const cluster_secret& read, const std::string& expected) {
-  return read.prove("a", "b") == cluster_secret{expected}.prove("a", "b");
+bool holds(const std::shared_ptr<const cluster_secret>& read, const std::string& expected) {
+  return read->prove("a", "b") == cluster_secret{expected}.prove("a", "b");
 }
 
 }  // namespace

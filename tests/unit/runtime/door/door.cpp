@@ -23,7 +23,7 @@ const auto right = std::make_shared<const cluster_secret>("the right secret of a
 const auto wrong = std::make_shared<const cluster_secret>("a wrong secret of a cluster");
 
 door_party party(std::string cluster, task_id task) {
-  return {.cluster = std::move(cluster), .task = std::move(task), .incarnation = 1, .build = "", .process = ""};
+  return {.cluster = std::move(cluster), .task = std::move(task), .incarnation = 1, .build_id = 0, .process = ""};
 }
 
 const door_party worker = party("training", {"worker", 1});

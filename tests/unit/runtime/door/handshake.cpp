@@ -25,9 +25,9 @@ const auto wrong = std::make_shared<const cluster_secret>("a wrong secret of a c
 const door_party worker{.cluster = "training",
                         .task = {"worker", 3},
                         .incarnation = 0xfedcba9876543210,
-                        .build = "0123456789abcdef",
+                        .build_id = 0x0123456789abcdef,
                         .process = "a process"};
-const door_party chief{.cluster = "training", .task = {"chief", 0}, .incarnation = 7, .build = "", .process = ""};
+const door_party chief{.cluster = "training", .task = {"chief", 0}, .incarnation = 7, .build_id = 0, .process = ""};
 
 status admit(const door_hello&) { return {}; }
 
