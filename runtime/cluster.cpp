@@ -12,10 +12,10 @@
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/cluster/chief_actors.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
+#include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/cluster/member_actors.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
 #include <troupe/runtime/cluster/system_needs.hpp>
-#include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/wait_graph.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -129,11 +129,12 @@ cluster::cluster(caf::actor_system& system, const task_config& config, cluster_o
   options.detection.check();
   options.coordinator.check();
   require_network(system, "a cluster of several processes");
-  implementation_->chief.dialer = system.spawn(network_dialer, tcp_connector::of_process());
+  const auto who = make_identity(config.task);
+  implementation_->chief.dialer = system.spawn(network_dialer, links_of(system, {who.task, who.incarnation}));
   std::vector<std::pair<task_id, task_address>> list;
   for (const auto& task : config.cluster.tasks())
     if (task.job != "chief") list.emplace_back(task, config.cluster.address(task));
-  start(std::move(list), make_identity(config.task));
+  start(std::move(list), who);
 }
 
 cluster::cluster(caf::actor_system& system, chief_actors chief, local_cluster size, cluster_options options)

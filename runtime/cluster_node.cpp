@@ -5,6 +5,7 @@
 #include <troupe/actors/offers/member.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
+#include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/cluster/member_actors.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/cluster/system_needs.hpp>
@@ -108,11 +109,12 @@ cluster_node::cluster_node(caf::actor_system& system, const task_config& config,
     throw invalid_argument_error{
         fmt::format("{} is no task for a node: a chief makes a troupe::cluster", to_string(config.task))};
   require_network(system, "a node");
-  const auto dialer = system.spawn(network_dialer, tcp_connector::of_process());
+  auto who = make_identity(config.task);
+  const auto dialer = system.spawn(network_dialer, links_of(system, {who.task, who.incarnation}));
   self.dialer = caf::actor_cast<caf::actor>(dialer);
   try {
     self.actors = member_actors::spawn(system,
-                                       {.who = make_identity(config.task),
+                                       {.who = who,
                                         .dialer = dialer,
                                         .on_end =
                                             [&self](const member_end& how) {
@@ -128,7 +130,7 @@ cluster_node::cluster_node(caf::actor_system& system, const task_config& config,
   const auto& address = config.cluster.address(config.task);
   // Only on the address of the specification, if it is one: a BASP port is open to anyone who reaches it.
   try {
-    self.port = publish(system, self.actors.door, address, to_string(config.task));
+    self.port = publish(system, self.actors.door, address, to_string(who.task), {who.task, who.incarnation});
   } catch (...) {
     stop();
     throw;
@@ -137,7 +139,8 @@ cluster_node::cluster_node(caf::actor_system& system, const task_config& config,
   // repeated once a second only. What answers at the chief's address is of no interest.
   const auto chief = config.cluster.address({"chief", 0});
   constexpr auto knock_limit = std::chrono::seconds{1};
-  tcp_connector::of_process()->connect(chief, knock_limit, [](connector::connection, const status&) {});
+  tcp_connector::of_process().connect(chief, knock_limit, {},
+                                      [](const descriptor&, const door_hello&, const status&) {});
 }
 
 cluster_node::~cluster_node() {

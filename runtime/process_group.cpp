@@ -27,6 +27,7 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 

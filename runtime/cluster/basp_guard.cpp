@@ -1,7 +1,7 @@
 #include <troupe/actors/fibers/fault.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/link_gate.hpp>
-#include <troupe/runtime/cluster/tcp_connector.hpp>
+#include <troupe/runtime/cluster/links.hpp>
 
 #include <caf/binary_deserializer.hpp>
 #include <caf/io/basp/instance.hpp>
@@ -11,8 +11,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -40,10 +42,12 @@ class all_gates {
     return *made.gate;
   }
 
-  void forget(const caf::io::basp::routing_table& table, caf::io::connection_handle closed) {
+  /// `what` has ended: a connection, or the last one to a process.
+  template <class What>
+  void forget(const caf::io::basp::routing_table& table, const What& what) {
     const std::scoped_lock lock{mutex_};
     const auto found = by_table_.find(&table);
-    if (found != by_table_.end()) found->second.gate->forget(closed);
+    if (found != by_table_.end()) found->second.gate->forget(what);
   }
 
  private:
@@ -60,7 +64,35 @@ all_gates& gates() {
   return all;
 }
 
+/// Who was at the doors. What is left of a system that has ended is in nobody's way.
+class door_guests {
+ public:
+  void add(const caf::actor_system& system, caf::io::connection_handle connection, const door_party& who) {
+    const std::scoped_lock lock{mutex_};
+    guests_[{&system, connection.id()}] = who;
+  }
+  /// Once; nobody for a connection that came by no door, as those between simulated hosts.
+  std::optional<door_party> take(const caf::actor_system& system, caf::io::connection_handle connection) {
+    const std::scoped_lock lock{mutex_};
+    const auto found = guests_.extract({&system, connection.id()});
+    return found ? std::optional{found.mapped()} : std::nullopt;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<const caf::actor_system*, std::int64_t>, door_party> guests_;
+};
+
+door_guests& guests() {
+  static auto& all = *new door_guests;
+  return all;
+}
+
 }  // namespace
+
+void expect_at(const caf::actor_system& system, caf::io::connection_handle connection, const door_party& who) {
+  guests().add(system, connection, who);
+}
 
 void close_half_frames(caf::io::basp_broker& broker) {
   const auto limit = broker.clock().now() - link_limits::frame_pause;
@@ -99,16 +131,15 @@ node_id routing_table::erase_direct(const connection_handle& closed) {
   const auto connection = direct_by_hdl_.extract(closed);
   if (!connection) return {};
   const auto& process = connection.mapped();
-  const auto used = direct_by_nid_.find(process);
-  if (used == direct_by_nid_.end()) return process;
-  if (used->second != closed) return {};
   const auto other = std::find_if(direct_by_hdl_.begin(), direct_by_hdl_.end(),
                                   [&](const auto& each) { return each.second == process; });
+  const auto used = direct_by_nid_.find(process);
   if (other == direct_by_hdl_.end()) {
-    direct_by_nid_.erase(used);
+    if (used != direct_by_nid_.end()) direct_by_nid_.erase(used);
+    troupe::gates().forget(*this, process);
     return process;
   }
-  used->second = other->first;
+  if (used != direct_by_nid_.end() && used->second == closed) used->second = other->first;
   return {};
 }
 
@@ -192,7 +223,11 @@ troupe::status check(const arrived_frame& frame) {
   }
 }
 
-/// Whom a client's handshake comes from; nobody: it says nothing.
+bool is_handshake(const header& of) {
+  return of.operation == message_type::client_handshake || of.operation == message_type::server_handshake;
+}
+
+/// Whom a handshake comes from; nobody: it says nothing.
 node_id greeter_of(const arrived_frame& frame) {
   node_id source;
   binary_deserializer bytes{frame.context, frame.content};
@@ -208,10 +243,13 @@ bool greets_itself(const arrived_frame& frame) {
 /// Why its connection ends; empty: it does not. Who has said who he is can't be somebody else from then on. Who watches
 /// actors without end and reads no answers would make them lie here.
 std::string why_close(const arrived_frame& frame) {
-  if (frame.head.operation == message_type::client_handshake) {
+  if (is_handshake(frame.head)) {
     const auto greeter = greeter_of(frame);
     if (!greeter || (frame.from.process && frame.from.process != greeter))
-      return "a client's handshake in the name of another process";
+      return "a handshake in the name of another process";
+    const auto guest = troupe::guests().take(frame.at.system(), frame.connection);
+    if (guest && guest->process != to_string(greeter)) return "a handshake of another process than was at the door";
+    if (guest) frame.gate.know(greeter, guest->task);
   }
   if (frame.head.operation == message_type::monitor_message &&
       !frame.gate.may_watch_more(frame.connection, frame.broker.wr_buf(frame.connection).size()))
@@ -250,7 +288,7 @@ connection_state instance::handle(execution_unit* context, new_data_msg& came, h
     gate.count(why, from.process);
     if (const auto lost = tbl_.erase_direct(connection)) callee_.purge_state(lost);
     // CAF would keep it until its peer has read what is still to be written.
-    troupe::tcp_connector::of_system(system())->close(connection);
+    troupe::links_of(system())->close(connection);
     return malformed_basp_message;
   };
   if (!is_content) {

@@ -14,6 +14,11 @@
 // program take their place, in real processes and in simulated ones.
 #pragma once
 
+#include <troupe/runtime/door/door_words.hpp>
+
+#include <caf/fwd.hpp>
+#include <caf/io/connection_handle.hpp>
+
 namespace caf::io {
 class basp_broker;
 }
@@ -23,6 +28,9 @@ namespace troupe {
 /// Ends the connections whose peers have left a frame half said (link_limits::frame_pause): CAF waits for ever. In the
 /// broker's turn.
 void close_half_frames(caf::io::basp_broker& broker);
+
+/// Who was at the door when this connection began, and so may be at its end; before the broker gets it. Any thread.
+void expect_at(const caf::actor_system& system, caf::io::connection_handle connection, const door_party& who);
 
 /// Does nothing; who calls it has the mends in the program.
 void guard_basp() noexcept;

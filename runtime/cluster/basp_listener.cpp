@@ -1,44 +1,29 @@
 #include <troupe/device/base/error.hpp>
+#include <troupe/runtime/bulk/tcp_bulk.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/basp_listener.hpp>
 #include <troupe/runtime/cluster/with_basp_broker.hpp>
-#include <troupe/runtime/door/acceptor.hpp>
+#include <troupe/runtime/door/credentials.hpp>
+#include <troupe/runtime/door/door.hpp>
 
 #include <caf/abstract_actor.hpp>
-#include <caf/io/basp/header.hpp>
 #include <caf/io/network/multiplexer.hpp>
 #include <caf/send.hpp>
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <span>
+#include <set>
+#include <utility>
 
 namespace troupe {
 
 namespace {
 
-/// A header of CAF's, of which only the beginning may be there: the handshake of a client, and how long it is.
-first_words::verdict judge_greeting(std::span<const std::byte> peeked) {
-  constexpr auto header_bytes = caf::io::basp::header_size;
-  constexpr std::size_t length_at = 4;
-  constexpr auto content_bytes_max = first_words::bytes_max - header_bytes;
-  if (peeked[0] != std::byte{static_cast<unsigned char>(caf::io::basp::message_type::client_handshake)})
-    return first_words::verdict::refuse;
-  if (peeked.size() < header_bytes) return first_words::verdict::wait_for_more;
-  std::size_t content_bytes = 0;
-  for (const auto each : peeked.subspan(length_at, sizeof(std::uint32_t)))
-    content_bytes = content_bytes << 8 | std::to_integer<std::size_t>(each);
-  if (content_bytes == 0 || content_bytes > content_bytes_max) return first_words::verdict::refuse;
-  return peeked.size() < header_bytes + content_bytes ? first_words::verdict::wait_for_more
-                                                      : first_words::verdict::welcome;
-}
-
 /// The open ports of all actor systems.
 class open_ports {
  public:
-  void add(const caf::actor_system& of, const caf::actor& broker, std::unique_ptr<acceptor> opened) {
+  void add(const caf::actor_system& of, const caf::actor& broker, std::unique_ptr<door> opened) {
     std::unique_lock lock{mutex_};
     const auto port = opened->port();
     ports_[{&of, port}] = std::move(opened);
@@ -56,7 +41,7 @@ class open_ports {
   }
 
   void close_all(const caf::actor_system& of) {
-    std::map<key, std::unique_ptr<acceptor>> closed;
+    std::map<key, std::unique_ptr<door>> closed;
     const std::scoped_lock lock{mutex_};
     systems_.erase(&of);
     for (auto next = ports_.lower_bound({&of, 0}); next != ports_.end() && next->first.first == &of;)
@@ -66,7 +51,7 @@ class open_ports {
  private:
   using key = std::pair<const caf::actor_system*, std::uint16_t>;
   std::mutex mutex_;
-  std::map<key, std::unique_ptr<acceptor>> ports_;
+  std::map<key, std::unique_ptr<door>> ports_;
   /// That close their ports with their end.
   std::set<const caf::actor_system*> systems_;
 };
@@ -76,27 +61,38 @@ open_ports& ports() {
   return all;
 }
 
+/// Tensors go to whoever offers them in this process now.
+void serve_tensors(descriptor connection, const door_hello&) {
+  if (const auto offers = std::dynamic_pointer_cast<tcp_bulk>(bulk_transport::current()))
+    offers->adopt(std::move(connection));
+}
+
 }  // namespace
 
 std::uint16_t listen_for_basp(caf::actor_system& system, const caf::strong_actor_ptr& whom,
-                              const std::set<std::string>& interface, const task_address& where) {
+                              const std::set<std::string>& interface, const task_address& where, const door_role& as) {
+  const auto with = credentials::of_process();
+  const auto host = where.host == "localhost" ? "127.0.0.1" : where.host;
+  check_may_listen(*with, host);
   const auto broker = basp_broker_of(system);
-  const auto port = std::make_shared<std::atomic<std::uint16_t>>(where.port);
-  const auto hand_over = [=, &system](descriptor connection) {
-    // The broker answers with its own handshake and reads from there.
-    caf::anon_send(broker, caf::publish_atom_v, system.middleman().backend().new_scribe(connection.release()),
-                   port->load(), whom, interface);
-  };
+  const auto upkeep = [broker, &system] { with_basp_broker(system, broker, close_half_frames); };
   try {
-    const auto upkeep = [broker, &system] { with_basp_broker(system, broker, close_half_frames); };
-    auto opened = open_acceptor(where.host == "localhost" ? "127.0.0.1" : where.host, where.port,
-                                first_words::receive(judge_greeting, hand_over), {.upkeep = upkeep});
-    *port = opened->port();
+    auto opened = std::make_unique<door>(
+        host, where.port,
+        door_options{.self = party_of(system, *with, as), .secret = with->secret, .strangers = {.upkeep = upkeep}});
+    const auto port = opened->port();
+    opened->open_for(door_service::messages, [=, &system](descriptor connection, const door_hello& visitor) {
+      auto scribe = system.middleman().backend().new_scribe(connection.release());
+      expect_at(system, scribe->hdl(), visitor.who);
+      // The broker answers with its own handshake and reads from there.
+      caf::anon_send(broker, caf::publish_atom_v, std::move(scribe), port, whom, interface);
+    });
+    opened->open_for(door_service::tensors, serve_tensors);
     ports().add(system, broker, std::move(opened));
+    return port;
   } catch (const error& failed) {
     throw unavailable_error{failed.message()};
   }
-  return *port;
 }
 
 void stop_listening_for_basp(caf::actor_system& system, std::uint16_t port) {

@@ -129,18 +129,6 @@ bool ties_actors(std::string_view types, caf::atom_value what) {
   return types == "@<>+@atom+@strong_actor_ptr" && (what == caf::link_atom::value || what == caf::unlink_atom::value);
 }
 
-bool may_send(const caf::actor_system& system, link_sender whose, const caf::node_id& from) {
-  switch (whose) {
-    case link_sender::anybody:
-      return true;
-    case link_sender::chief:
-      return is_chief_of(system, from);
-    case link_sender::chief_to_be:
-      return !has_chief(system) || is_chief_of(system, from);
-  }
-  return false;
-}
-
 }  // namespace
 
 // --- headers --------------------------------------------------------------------------------------------------------
@@ -205,13 +193,28 @@ status link_gate::check_content(receiver* to, std::string_view types, std::span<
   const auto& rules = *to->rules;
   const auto* const rule = rules.find(types, what);
   if (rule == nullptr) return denied(fmt::format("{} does not take this message from another process", rules.name));
-  if (!may_send(system_, rule->from, from.process))
+  if (!may_send(rule->from, from))
     return denied(fmt::format("{} takes \"{}\" from {} only", rules.name, caf::to_string(what), to_string(rule->from)));
   if (parts.size() > rule->bytes_max)
     return {status_code::resource_exhausted,
             fmt::format("\"{}\" for {} takes {} bytes, and at most {} are allowed", caf::to_string(what), rules.name,
                         parts.size(), rule->bytes_max)};
   return {};
+}
+
+bool link_gate::may_send(link_sender whose, const link_peer& from) const {
+  switch (whose) {
+    case link_sender::anybody:
+      return true;
+    case link_sender::chief:
+      return is_chief_of(system_, from.process);
+    case link_sender::chief_to_be: {
+      const auto known = tasks_.find(from.process);
+      const auto is_a_chief = known == tasks_.end() || known->second.job == "chief";
+      return is_a_chief && (!has_chief(system_) || is_chief_of(system_, from.process));
+    }
+  }
+  return false;
 }
 
 /// What each process asks when it meets another one, and is answered once: CAF prints whatever else comes. Whoever asks
@@ -247,6 +250,11 @@ status link_gate::check_end(const std::vector<char>& content) const {
 bool link_gate::may_watch_more(caf::io::connection_handle connection, std::size_t unread_bytes) {
   if (unread_bytes == 0) questions_.erase(connection);
   return unread_bytes == 0 || ++questions_[connection] <= link_limits::questions || unread_bytes <= link_limits::unread;
+}
+
+void link_gate::know(const caf::node_id& process, const task_id& task) {
+  auto& known = tasks_[process];
+  if (!task.job.empty()) known = task;
 }
 
 void link_gate::forget(caf::io::connection_handle connection) {

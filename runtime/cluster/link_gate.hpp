@@ -86,6 +86,11 @@ class link_gate {
   /// The same for the news that an actor has ended.
   status check_end(const std::vector<char>& content) const;
 
+  /// As whom a process has come; one that comes several times, as a member and otherwise, is a member.
+  void know(const caf::node_id& process, const task_id& task);
+  /// Its last connection has ended.
+  void forget(const caf::node_id& process) { tasks_.erase(process); }
+
   /// `reason` in words that don't depend on the content.
   void count(const std::string& reason, const caf::node_id& from);
   /// How often that reason was given.
@@ -122,6 +127,7 @@ class link_gate {
                               const caf::io::basp::header& header);
   status check_content(receiver* to, std::string_view types, std::span<const char> parts, const link_peer& from,
                        const caf::io::basp::header& header) const;
+  bool may_send(link_sender whose, const link_peer& from) const;
   status check_tie(std::span<const char> parts, const link_peer& from) const;
 
   caf::actor_system& system_;
@@ -133,6 +139,8 @@ class link_gate {
     time_point next{};
   };
   std::map<std::string, refusals> counts_;
+  /// Of those who came by a door.
+  std::unordered_map<caf::node_id, task_id> tasks_;
   /// Actors that a peer has watched since it had read all.
   std::unordered_map<caf::io::connection_handle, std::size_t> questions_;
 };

@@ -18,8 +18,8 @@ std::string listen_address(const std::string& host) {
 }
 
 std::uint16_t open_port(caf::actor_system& system, const caf::strong_actor_ptr& whom, std::set<std::string> interface,
-                        const task_address& where, duration limit, const std::string& what) {
-  if (has_threads(system)) return listen_for_basp(system, whom, interface, where);
+                        const task_address& where, duration limit, const std::string& what, const door_role& as) {
+  if (has_threads(system)) return listen_for_basp(system, whom, interface, where, as);
   std::uint16_t opened = 0;
   ask(
       system, system.middleman().actor_handle(), limit, what, [&](std::uint16_t at) { opened = at; },

@@ -1,8 +1,8 @@
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/runtime/cluster/basp_dialer.hpp>
+#include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/cluster/reach.hpp>
-#include <troupe/runtime/cluster/tcp_connector.hpp>
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -23,8 +23,7 @@ struct finder_state {
 };
 
 finder_actor::behavior_type finder(finder_actor::stateful_pointer<finder_state> self, duration limit) {
-  auto& dials =
-      self->state.dials.emplace(self, tcp_connector::of_system(self->system()), dial_options{.dial_limit = limit});
+  auto& dials = self->state.dials.emplace(self, links_of(self->system()), dial_options{.dial_limit = limit});
   return {[self, &dials](dial_atom, const std::string& host, std::uint16_t port) {
     auto promise =
         self->make_response_promise<caf::typed_response_promise<caf::strong_actor_ptr, std::set<std::string>>>();

@@ -1,8 +1,6 @@
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/door/visit.hpp>
 
-#include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -15,16 +13,6 @@
 #include <sys/socket.h>
 
 namespace troupe {
-
-namespace {
-
-connector::connection for_network(descriptor socket) {
-  // Shared, because a std::function is copyable.
-  const auto kept = std::make_shared<descriptor>(std::move(socket));
-  return [kept](caf::io::network::multiplexer& network) { return network.new_scribe(kept->release()); };
-}
-
-}  // namespace
 
 /// The attempts for one connect, and what is said on the one that has succeeded.
 struct tcp_connector::race {
@@ -52,23 +40,12 @@ tcp_connector::~tcp_connector() {
     finish(races_.begin()->first, {}, {}, {status_code::cancelled, "the process no longer connects to others"});
 }
 
-const std::shared_ptr<connector>& tcp_connector::of_process() {
-  static const auto& one = *new std::shared_ptr<connector>{std::make_shared<tcp_connector>()};
+tcp_connector& tcp_connector::of_process() {
+  static auto& one = *new tcp_connector;
   return one;
 }
 
-std::shared_ptr<connector> tcp_connector::of_system(const caf::actor_system& system) {
-  const auto* const own = dynamic_cast<const own_connections*>(&system.config());
-  return own != nullptr ? own->make_connector() : of_process();
-}
-
-void tcp_connector::connect(const task_address& where, duration limit, ended done) {
-  connect_socket(where, limit, {}, [done = std::move(done)](descriptor socket, const door_hello&, const status& why) {
-    done(why.ok() ? for_network(std::move(socket)) : connection{}, why);
-  });
-}
-
-void tcp_connector::connect_socket(const task_address& where, duration limit, visitor_words words, connected done) {
+void tcp_connector::connect(const task_address& where, duration limit, visitor_words words, connected done) {
   try {
     const std::scoped_lock lock{mutex_};
     if (!loop_) {
@@ -170,11 +147,6 @@ void tcp_connector::finish(std::uint64_t number, descriptor socket, const door_h
   loop_->cancel(over.mapped()->next);
   loop_->cancel(over.mapped()->deadline);
   over.mapped()->done(std::move(socket), host, why);
-}
-
-void tcp_connector::close(caf::io::connection_handle which) {
-  // CAF's handles are the numbers of sockets. It reads the end of this one next, as if its peer had closed it.
-  ::shutdown(static_cast<int>(which.id()), SHUT_RDWR);
 }
 
 }  // namespace troupe

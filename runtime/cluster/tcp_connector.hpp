@@ -9,12 +9,11 @@
 // first one.
 #pragma once
 
-#include <troupe/runtime/cluster/connector.hpp>
+#include <troupe/actors/fibers/time.hpp>
+#include <troupe/actors/messages/task.hpp>
 #include <troupe/runtime/door/handshake.hpp>
 #include <troupe/runtime/sockets/event_loop.hpp>
 #include <troupe/runtime/sockets/name_lookup.hpp>
-
-#include <caf/fwd.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -30,29 +29,26 @@ struct tcp_connector_options {
   std::size_t attempts_max = 8;
 };
 
-class tcp_connector final : public connector {
+class tcp_connector {
  public:
   using name_lookup = std::function<decltype(look_up_name)>;
+  /// Takes the socket, which does not block, and who is there; or none and why.
+  using connected = std::function<void(descriptor socket, const door_hello& host, const status& why)>;
 
   /// The thread starts with the first connect.
   explicit tcp_connector(tcp_connector_options options = {}, name_lookup look_up = look_up_name);
+  tcp_connector(const tcp_connector&) = delete;
+  tcp_connector& operator=(const tcp_connector&) = delete;
   /// Connects that are under way end as `cancelled`.
-  ~tcp_connector() override;
+  ~tcp_connector();
 
   /// The process's own, which is never destroyed: whoever hears of a connect may be the last to hold an actor, and
   /// ends it in the connector's thread then.
-  static const std::shared_ptr<connector>& of_process();
+  static tcp_connector& of_process();
 
-  /// How actors of this system connect: that, unless its configuration says otherwise (own_connections).
-  static std::shared_ptr<connector> of_system(const caf::actor_system& system);
-
-  /// Takes the socket, which does not block, and who is there; or none and why.
-  using connected = std::function<void(descriptor socket, const door_hello& host, const status& why)>;
-  /// As connect(), for a socket of which the next byte is the service's. Without `words` there is no door.
-  void connect_socket(const task_address& where, duration limit, visitor_words words, connected done);
-
-  void connect(const task_address& where, duration limit, ended done) override;
-  void close(caf::io::connection_handle which) override;
+  /// Begins to connect and returns at once. `done` is called once, in any thread, within the limit: with a socket of
+  /// which the next byte is the service's. Without `words` there is no door.
+  void connect(const task_address& where, duration limit, visitor_words words, connected done);
 
  private:
   struct race;

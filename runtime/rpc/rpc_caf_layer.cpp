@@ -1,8 +1,8 @@
 #include <troupe/actors/rpc/internal/rpc_channel.hpp>
 #include <troupe/actors/rpc/internal/rpc_door.hpp>
 #include <troupe/runtime/cluster/basp_dialer.hpp>
+#include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
-#include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
 #include <troupe/runtime/rpc/rpc_system.hpp>
@@ -63,7 +63,7 @@ struct dialer_state {
 };
 
 dialer_actor::behavior_type dialer(dialer_actor::stateful_pointer<dialer_state> self) {
-  auto& dials = self->state.dials.emplace(self, tcp_connector::of_system(self->system()));
+  auto& dials = self->state.dials.emplace(self, links_of(self->system()));
   return {
       [self, &dials](dial_atom, const std::string& host, std::uint16_t port) -> caf::result<door_actor> {
         if (const auto door = local_doors::instance().find(self->system(), host, port)) return door;

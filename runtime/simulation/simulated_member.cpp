@@ -4,7 +4,7 @@
 #include <troupe/actors/offers/directory.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
-#include <troupe/runtime/cluster/tcp_connector.hpp>
+#include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/remote_actors.hpp>
 #include <troupe/runtime/simulation/simulated_member.hpp>
 #include <troupe/runtime/simulation/simulated_program.hpp>
@@ -125,7 +125,7 @@ std::shared_ptr<member_context> become_member(simulated_world::implementation& a
   auto made = std::make_shared<member_context>(process.system(), task);
   made->report = [&all](const std::string& line) { all.note(line); };
   made->set_on_failure([&all, host = process.host()](const status& why) { all.end(host, why); });
-  const auto dialer = process.spawn(network_dialer, tcp_connector::of_system(process.system()));
+  const auto dialer = process.spawn(network_dialer, links_of(process.system()));
   member_door_options door{.self = identity_of(task, process)};
   door.directory = process.spawn(directory, made->book, dialer, failure_detector_options{});
   // It waits for no chief.

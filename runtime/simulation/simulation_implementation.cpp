@@ -8,8 +8,8 @@
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/client.hpp>
 #include <troupe/runtime/cluster/dialer.hpp>
+#include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/cluster/member_actors.hpp>
-#include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/simulation/simulation_implementation.hpp>
 
 #include <caf/io/middleman.hpp>
@@ -120,7 +120,7 @@ void simulation::implementation::add_task(const task_id& task) {
 void simulation::implementation::start_chief(simulated_process& process) {
   const auto& cluster = options.cluster;
   chief.queue = std::make_shared<submission_queue>(cluster.queue_capacity);
-  chief.dialer = process.spawn(network_dialer, tcp_connector::of_system(process.system()));
+  chief.dialer = process.spawn(network_dialer, links_of(process.system()));
   chief.events = process.spawn(event_bus);
   chief.client = std::make_shared<const client_actor>(
       process.spawn(troupe::client, chief.dialer, cluster.variables, session_id{0}));
@@ -159,7 +159,7 @@ void simulation::implementation::start_chief(simulated_process& process) {
 void simulation::implementation::start_member(const task_id& task, simulated_process& process) {
   auto made = member_actors::spawn(process.system(),
                                    {.who = identity_of(task, process),
-                                    .dialer = process.spawn(network_dialer, tcp_connector::of_system(process.system())),
+                                    .dialer = process.spawn(network_dialer, links_of(process.system())),
                                     .on_end = [this, task](const member_end& how) { end(task, how); },
                                     .report = [this](const std::string& line) { note(line); }},
                                    options.cluster.members);

@@ -1,6 +1,6 @@
 // Dials at listeners on loopback that are no troupe: what becomes of the connections; basp_dialer.hpp.
 #include <troupe/runtime/cluster/dialer.hpp>
-#include <troupe/runtime/cluster/tcp_connector.hpp>
+#include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/sockets/socket.hpp>
 #include <troupe/runtime/system_config.hpp>
 
@@ -26,7 +26,7 @@ namespace {
 constexpr auto patience = 20s;
 
 dialer_actor::behavior_type impatient_dialer(dialer_actor::stateful_pointer<network_dialer_state> self) {
-  auto& dials = self->state.dials.emplace(self, tcp_connector::of_process(), dial_options{.dial_limit = 200ms});
+  auto& dials = self->state.dials.emplace(self, links_of(self->system()), dial_options{.dial_limit = 200ms});
   return {
       [self, &dials](dial_atom, const std::string& host, std::uint16_t port) {
         return answer_dial<member_actor>(self, dials, {host, port}, "member");

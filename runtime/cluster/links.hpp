@@ -1,0 +1,31 @@
+// How the actors of a system reach those of other processes, and are reached: through doors.
+//
+// CAF believes what a peer says of itself. Here both ends of a connection have agreed at a door before CAF gets it
+// (runtime/door), and who was there then is whom CAF's own handshake must name.
+#pragma once
+
+#include <troupe/actors/messages/task.hpp>
+#include <troupe/runtime/cluster/connector.hpp>
+#include <troupe/runtime/door/credentials.hpp>
+#include <troupe/runtime/door/door_words.hpp>
+
+#include <caf/fwd.hpp>
+
+#include <cstdint>
+#include <memory>
+
+namespace troupe {
+
+/// As whom a process speaks at doors. Without a job: as no member of a cluster.
+struct door_role {
+  task_id task = {};
+  std::uint64_t incarnation = 0;
+};
+
+/// What this system's process says of itself at doors.
+door_party party_of(const caf::actor_system& system, const credentials& with, const door_role& as = {});
+
+/// How actors of this system connect to others: by their doors, or as its configuration says (own_connections).
+std::shared_ptr<connector> links_of(caf::actor_system& system, const door_role& as = {});
+
+}  // namespace troupe
