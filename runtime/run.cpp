@@ -200,17 +200,26 @@ int run_participant(caf::actor_system& system, const process& here, const std::f
   return run_body(here.stop, [&] { return program(*group); }).value_or(exit_code::program_failed);
 }
 
-/// Large tensors travel beside the messages, between processes, for as long as somebody holds it.
-std::shared_ptr<tcp_bulk> install_transport(const program_flags& flags) {
+/// Large tensors travel beside the messages, between processes, for as long as somebody holds it. By the same door, if
+/// this process is reached by messages of others and so has one.
+std::shared_ptr<tcp_bulk> install_transport(const program_flags& flags, bool is_reached) {
   if (!flags.config) return nullptr;
-  const auto& host = flags.config->cluster.address(flags.config->task).host;
-  auto transport =
-      std::make_shared<tcp_bulk>(tcp_bulk_options{.listen_host = listen_address(host), .advertised_host = host});
+  const auto& own = flags.config->cluster.address(flags.config->task);
+  tcp_bulk_options options{.self = {.task = flags.config->task},
+                           .listen_host = listen_address(own.host),
+                           .port = own.port,
+                           .advertised_host = own.host};
+  if (is_reached) options.served_at = own;
+  auto transport = std::make_shared<tcp_bulk>(options);
   bulk_transport::install(transport);
   return transport;
 }
 
-using role = std::function<int(caf::actor_system&, const process&)>;
+struct role {
+  std::function<int(caf::actor_system&, const process&)> play;
+  /// Whether it opens a door for messages at the task's address.
+  std::function<bool(const program_flags&)> is_reached;
+};
 
 struct end_of_role {
   int code = 0;
@@ -230,11 +239,11 @@ end_of_role run_in_system(const program_flags& flags, stop_request& stop, const 
     fmt::print(stderr, "{}\n", wrong.message());
     return {exit_code::usage_error};
   }
-  const auto transport = install_transport(flags);
+  const auto transport = install_transport(flags, plays.is_reached(flags));
   auto system = std::make_unique<caf::actor_system>(*config);
   // CAF's own.
   const auto threads = system->detached_actors();
-  const auto code = plays(*system, {flags, stop});
+  const auto code = plays.play(*system, {flags, stop});
   const auto ended = end_system(std::move(config), std::move(system), threads);
   return {code, !ended && !is_chief(flags)};
 }
@@ -305,19 +314,21 @@ int run(int argc, char** argv, run_options options) {
     return exit_code::usage_error;
   }
   if (options.on_member) options.cluster.members.on_member = options.on_member;
-  return run_process(argc, argv, options,
-                     [&](caf::actor_system& system, const process& here) { return run_role(system, here, options); });
+  const auto play = [&](caf::actor_system& system, const process& here) { return run_role(system, here, options); };
+  return run_process(argc, argv, options, {play, [](const program_flags& flags) { return !is_chief(flags); }});
 }
 
 int run_group(int argc, char** argv, std::function<int(process_group&)> program, process_group_options options) {
-  return run_process(argc, argv, {}, [&](caf::actor_system& system, const process& here) -> int {
+  const auto play = [&](caf::actor_system& system, const process& here) -> int {
     if (!here.flags.config && !here.flags.size_flag.empty()) {
       fmt::print(stderr, "{} has no use for a group of processes: without TF_CONFIG the group is this process alone\n",
                  here.flags.size_flag);
       return exit_code::usage_error;
     }
     return run_participant(system, here, program, options);
-  });
+  };
+  // All meet at the chief.
+  return run_process(argc, argv, {}, {play, is_chief});
 }
 
 }  // namespace troupe

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <troupe/actors/messages/task.hpp>
-#include <troupe/runtime/door/cluster_secret.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/door/door_words.hpp>
 
 #include <chrono>
@@ -15,9 +15,9 @@
 namespace troupe {
 
 struct tcp_bulk_options {
-  /// Who this process is at the doors of others and at its own, and the secret of its cluster; null: none.
+  /// Who this process is at the doors of others and at its own, and with what; null: with the process's own.
   door_party self = {};
-  std::shared_ptr<const cluster_secret> secret = nullptr;
+  std::shared_ptr<const credentials> with = nullptr;
   /// The door of somebody else, from which adopt() gets whoever wants tensors. Nothing: this process opens one of its
   /// own when it first offers something, on an address of this machine and a port, 0: a free one.
   std::optional<task_address> served_at = std::nullopt;

@@ -82,18 +82,18 @@ void bulk_server::start() {
 }
 
 task_address bulk_server::open_door() {
+  check_may_listen(*options_.with, options_.listen_host);
   door_ = std::make_unique<door>(options_.listen_host, options_.port,
-                                 door_options{.self = options_.self, .secret = options_.secret, .strangers = {}});
-  door_->open_for(door_service::tensors,
-                  [this](descriptor connection, const door_hello&) { adopt(std::move(connection)); });
+                                 door_options{.self = options_.self, .secret = options_.with->secret, .strangers = {}});
+  door_->open_for(door_service::tensors, [this](descriptor entered, const door_hello&) { adopt(std::move(entered)); });
   return {options_.advertised_host.empty() ? options_.listen_host : options_.advertised_host, door_->port()};
 }
 
-void bulk_server::adopt(descriptor connection) {
+void bulk_server::adopt(descriptor entered) {
   const std::scoped_lock lock{mutex_};
   if (!loop_) return;
   // Shared, because a std::function is copyable.
-  const auto kept = std::make_shared<descriptor>(std::move(connection));
+  const auto kept = std::make_shared<descriptor>(std::move(entered));
   loop_->post([this, kept] { serve(std::move(*kept)); });
 }
 
@@ -111,8 +111,8 @@ void bulk_server::expire_offers() {
   next_expiry_ = std::min(next_expiry_, *next);
 }
 
-void bulk_server::serve(descriptor connection) {
-  waiting_.push_back(std::move(connection));
+void bulk_server::serve(descriptor entered) {
+  waiting_.push_back(std::move(entered));
   serve_waiting();
 }
 

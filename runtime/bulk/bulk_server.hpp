@@ -40,7 +40,7 @@ class bulk_server {
   /// what `listen_on` throws at the first offer.
   offer_place offer(buffer content, loop_clock::duration lifetime);
   /// Serves a connection that came in by somebody else's door. Any thread. Closes it if nothing was ever offered.
-  void adopt(descriptor connection);
+  void adopt(descriptor entered);
 
  private:
   struct connection;
@@ -49,7 +49,7 @@ class bulk_server {
   task_address open_door();
   // In the loop's thread:
   void expire_offers();
-  void serve(descriptor connection);
+  void serve(descriptor entered);
   void serve_waiting();
   void add_connection(descriptor accepted);
   /// Whether there is some.

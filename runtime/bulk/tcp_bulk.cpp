@@ -23,6 +23,8 @@ tcp_bulk_options validated(tcp_bulk_options options) {
   require(options.served_connections_max > 0, "served_connections_max is 0; expected at least 1");
   require(options.stall_limit >= std::chrono::milliseconds{1} && options.stall_limit <= std::chrono::hours{24},
           "stall_limit must lie between a millisecond and a day");
+  if (!options.with) options.with = credentials::of_process();
+  options.self.cluster = options.with->cluster;
   return options;
 }
 

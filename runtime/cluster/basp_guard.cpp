@@ -95,13 +95,17 @@ void expect_at(const caf::actor_system& system, caf::io::connection_handle conne
 }
 
 void close_half_frames(caf::io::basp_broker& broker) {
-  const auto limit = broker.clock().now() - link_limits::frame_pause;
-  std::vector<caf::io::connection_handle> stuck;
-  for (const auto& [connection, what] : broker.ctx)
-    if (what.cstate == caf::io::basp::await_payload && what.last_seen < limit) stuck.push_back(connection);
+  const auto now = broker.clock().now();
   auto& table = broker.instance.tbl();
-  for (const auto& connection : stuck) {
-    gates().of(table, broker).count("a frame that did not go on", table.lookup_direct(connection));
+  std::vector<std::pair<caf::io::connection_handle, const char*>> stuck;
+  for (const auto& [connection, what] : broker.ctx) {
+    if (what.cstate == caf::io::basp::await_payload && what.last_seen < now - link_limits::frame_pause)
+      stuck.emplace_back(connection, "a frame that did not go on");
+    else if (!table.lookup_direct(connection) && what.last_seen < now - link_limits::greeting_pause)
+      stuck.emplace_back(connection, "no handshake after the door");
+  }
+  for (const auto& [connection, why] : stuck) {
+    gates().of(table, broker).count(why, table.lookup_direct(connection));
     broker.connection_cleanup(connection, caf::sec::connection_timeout);
     broker.close(connection);
   }
@@ -221,10 +225,6 @@ troupe::status check(const arrived_frame& frame) {
     default:
       return {};
   }
-}
-
-bool is_handshake(const header& of) {
-  return of.operation == message_type::client_handshake || of.operation == message_type::server_handshake;
 }
 
 /// Whom a handshake comes from; nobody: it says nothing.

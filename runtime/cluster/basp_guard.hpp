@@ -25,8 +25,8 @@ class basp_broker;
 
 namespace troupe {
 
-/// Ends the connections whose peers have left a frame half said (link_limits::frame_pause): CAF waits for ever. In the
-/// broker's turn.
+/// Ends the connections whose peers have left a frame half said (link_limits::frame_pause), or have said nothing since
+/// they were at the door (greeting_pause): CAF waits for ever. In the broker's turn.
 void close_half_frames(caf::io::basp_broker& broker);
 
 /// Who was at the door when this connection began, and so may be at its end; before the broker gets it. Any thread.

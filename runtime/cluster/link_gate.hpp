@@ -15,6 +15,7 @@
 
 #include <troupe/actors/fibers/time.hpp>
 #include <troupe/actors/messages/link_rules.hpp>
+#include <troupe/actors/messages/task.hpp>
 #include <troupe/device/base/error.hpp>
 
 #include <caf/actor_system.hpp>
@@ -54,6 +55,8 @@ struct link_limits {
   static constexpr std::size_t piece = std::size_t{1} << 20;
   /// How long a peer may leave a frame half said, without another byte or piece of it.
   static constexpr duration frame_pause = std::chrono::seconds{30};
+  /// From the door to the end of the handshake.
+  static constexpr duration greeting_pause = std::chrono::seconds{5};
   /// Processes that are reached through others.
   static constexpr std::size_t indirect_processes = 4096;
   /// What may lie unread for a peer that has asked so often meanwhile, and asks again.

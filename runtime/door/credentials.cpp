@@ -15,7 +15,6 @@ namespace troupe {
 namespace {
 
 constexpr auto cluster_variable = "TROUPE_CLUSTER";
-constexpr auto secret_variable = "TROUPE_SECRET_FILE";
 constexpr auto insecure_variable = "TROUPE_INSECURE";
 
 std::string environment(const char* name) {

@@ -9,6 +9,9 @@
 
 namespace troupe {
 
+/// The variable that names the file of the secret.
+inline constexpr auto secret_variable = "TROUPE_SECRET_FILE";
+
 struct credentials {
   /// Processes that say another name are kept out, which helps against a wrong address. Empty: none.
   std::string cluster;

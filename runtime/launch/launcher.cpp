@@ -1,9 +1,11 @@
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/cluster/signal_source.hpp>
 #include <troupe/runtime/cluster/task_environment.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/launch/child_process.hpp>
 #include <troupe/runtime/launch/launcher.hpp>
 #include <troupe/runtime/launch/port_reservation.hpp>
+#include <troupe/runtime/launch/secret_for_children.hpp>
 #include <troupe/runtime/launch/terminal.hpp>
 
 #include <climits>
@@ -85,7 +87,7 @@ class launcher::implementation {
 
   task_address find_place(task& of);
   void reserve_tasks();
-  bool is_progress_chosen() const;
+  bool is_chosen(const char* variable) const;
   void launch(task& which);
   void wait_for_events(milliseconds timeout);
   void handle_signals();
@@ -110,6 +112,8 @@ class launcher::implementation {
   std::vector<task> tasks_;  ///< in the order of their start; the chief is the last
   task_console console_;
   std::optional<signal_source> signals_;
+  /// Nothing: the user has one.
+  std::optional<secret_for_children> secret_;
   phase phase_ = phase::idle;
   clock::time_point phase_end_ = clock::time_point::max();
   int stop_requests_ = 0;
@@ -155,22 +159,24 @@ void launcher::implementation::reserve_tasks() {
   for (const auto& [role, count] : options_.roles)
     if (count > 0) add(role.c_str(), count, cluster_.roles[role]);
   add("chief", 1, cluster_.chief);
+  if (!is_chosen(secret_variable)) secret_.emplace();
   for (auto& each : tasks_) {
     each.environment = options_.environment;
+    if (secret_) each.environment[secret_variable] = secret_->path();
     each.environment["TF_CONFIG"] = to_tf_config({cluster_, each.id});
-    if (!is_progress_chosen()) each.environment[progress_variable] = "lines";
+    if (!is_chosen(progress_variable)) each.environment[progress_variable] = "lines";
   }
   // The chief's bar passes through a pipe and then stands behind its name, so it is told what it cannot see.
   if (!options_.is_terminal[static_cast<std::size_t>(output_stream::standard_error)]) return;
   auto& chief = tasks_.back();
-  if (!is_progress_chosen()) chief.environment[progress_variable] = "bar";
+  if (!is_chosen(progress_variable)) chief.environment[progress_variable] = "bar";
   const auto columns = terminal_columns(STDERR_FILENO) - static_cast<int>(chief.name.size() + prefix_extra_columns);
   chief.environment["COLUMNS"] = std::to_string(std::max(columns, 1));
 }
 
 /// By the user, who has the last word.
-bool launcher::implementation::is_progress_chosen() const {
-  return std::getenv(progress_variable) != nullptr || options_.environment.contains(progress_variable);
+bool launcher::implementation::is_chosen(const char* variable) const {
+  return std::getenv(variable) != nullptr || options_.environment.contains(variable);
 }
 
 int launcher::implementation::run(const std::function<milliseconds()>& turn) {

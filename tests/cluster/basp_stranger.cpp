@@ -1,5 +1,7 @@
 #include "basp_stranger.hpp"
 
+#include <troupe/runtime/door/handshake.hpp>
+
 #include <caf/binary_deserializer.hpp>
 #include <caf/binary_serializer.hpp>
 #include <caf/scoped_execution_unit.hpp>
@@ -73,6 +75,23 @@ std::string content_of(caf::actor_system& system, const caf::message& content) {
   return encoded(&context, std::vector<caf::strong_actor_ptr>{}, content);
 }
 
+std::string behind_the_door(std::string_view said) {
+  while (said.size() >= words_head_bytes) {
+    const auto head = read_head(said.substr(0, words_head_bytes));
+    if (!head) break;
+    said.remove_prefix(std::min(said.size(), words_head_bytes + head->content_bytes));
+  }
+  return std::string{said};
+}
+
+caf::node_id greeter_in(std::string_view said) {
+  const auto frames = frames_of(said);
+  caf::node_id greeter;
+  if (frames.empty() || header_of(frames.front()).operation != message_type::client_handshake) return greeter;
+  const auto content = frames.front().substr(header_bytes);
+  return decode(content, greeter) ? greeter : caf::node_id{};
+}
+
 std::vector<std::string> frames_of(std::string_view said) {
   std::vector<std::string> frames;
   while (said.size() >= header_bytes) {
@@ -137,8 +156,20 @@ std::string stranger::hear(std::size_t size_bytes) {
   return heard;
 }
 
+bool stranger::enter(const caf::node_id& own) {
+  visitor_handshake words{door_service::messages, {.process = to_string(own)}, nullptr};
+  while (true) {
+    // What the other side says is heard here.
+    if (!say_and_hear_nothing(words.take_words())) return false;
+    if (words.is_over()) return words.result().ok();
+    const auto heard = hear(words.expected_bytes());
+    if (heard.size() < words.expected_bytes()) return false;
+    words.hear(heard);
+  }
+}
+
 std::optional<greeting> stranger::greet(const caf::node_id& own) {
-  if (!say(client_handshake(own))) return {};
+  if (!enter(own) || !say(client_handshake(own))) return {};
   const auto begin = hear(header_bytes);
   if (begin.size() < header_bytes) return {};
   const auto size = header_of(begin).payload_len;

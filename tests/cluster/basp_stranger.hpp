@@ -1,6 +1,7 @@
 // A stranger that speaks CAF's protocol between processes, BASP, frame by frame: it says what no actor system would.
 //
-// A frame is a header of 32 bytes and what it announces. A client says its node id first. A process that listens
+// It comes in by the door as anybody may who needs no secret. Behind it, a frame is a header of 32 bytes and what it
+// announces. A client says its node id first. A process that listens
 // answers with its own and the id of the actor that it publishes there, its door.
 //
 // Nothing here waits for longer than its limit, and whatever the other side does is no error: it may close at any time.
@@ -49,6 +50,11 @@ std::string route(const caf::node_id& source, const caf::node_id& destination);
 /// The content of a frame that brings this message.
 std::string content_of(caf::actor_system& system, const caf::message& content);
 
+/// What a client has said after it had come in by the door.
+std::string behind_the_door(std::string_view said);
+/// Who greets in the first of these frames; nobody if it is no greeting.
+caf::node_id greeter_in(std::string_view said);
+
 /// The frames of what a client has said. What is no whole frame at the end is left out.
 std::vector<std::string> frames_of(std::string_view said);
 
@@ -75,7 +81,9 @@ class stranger {
 
   const descriptor& file() const { return file_; }
 
-  /// Says who it is, and hears who the other side is.
+  /// Comes in by the other side's door, which has no secret. False when it may not.
+  bool enter(const caf::node_id& own);
+  /// Comes in, says who it is, and hears who the other side is.
   std::optional<greeting> greet(const caf::node_id& own);
   /// False when the other side has closed, or does not read.
   bool say(std::string_view bytes);

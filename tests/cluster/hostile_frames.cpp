@@ -44,10 +44,18 @@ header to_actor(message_type kind, std::uint64_t operation_data, caf::actor_id a
   return {kind, 0, 0, operation_data, 0, actor};
 }
 
+/// By the door, and with or without the handshake behind it.
+void come_in(stranger& visitor, bool with_handshake, std::mt19937& random) {
+  if (with_handshake)
+    visitor.greet(made_up_node(random));
+  else
+    visitor.enter(made_up_node(random));
+}
+
 /// Each on a connection of its own: whoever refuses one closes.
 void say_alone(const task_address& where, bool with_handshake, std::mt19937& random, const std::string& words) {
   stranger visitor{where};
-  if (with_handshake) visitor.greet(made_up_node(random));
+  come_in(visitor, with_handshake, random);
   visitor.say(words);
   BOOST_TEST(visitor.end());
 }
@@ -131,7 +139,7 @@ BOOST_AUTO_TEST_CASE(thousands_of_random_frames_end_nobody) {
     const auto known = greeting_at(port.address, random);
     for (int i = 0; i < strangers_per_port; ++i) {
       stranger visitor{port.address};
-      if (random() % 4 != 0) visitor.greet(made_up_node(random));
+      come_in(visitor, random() % 4 != 0, random);
       for (int frame = 0; frame < frames_per_stranger && visitor.say(random_frame(random, known)); ++frame) {
       }
       BOOST_TEST(visitor.end());
@@ -178,7 +186,7 @@ std::vector<stranger> announce(const attacked_port& port, const announced& what,
   std::vector<stranger> strangers;
   for (int i = 0; i < announcements; ++i) {
     strangers.emplace_back(port.address);
-    if (what.with_handshake) strangers.back().greet(made_up_node(random));
+    come_in(strangers.back(), what.with_handshake, random);
     strangers.back().say(announcement(message_type::direct_message, what.size_bytes));
   }
   return strangers;
@@ -235,7 +243,9 @@ BOOST_AUTO_TEST_CASE(who_says_nothing_or_half_of_it_is_closed) {
   for (std::size_t i = 0; i < silent_strangers; ++i) {
     const auto& where = job.ports()[i % job.ports().size()].address;
     strangers.emplace_back(where);
+    if (i % 3 == 0) strangers.back().enter(made_up_node(random));
     strangers.emplace_back(where);
+    if (i % 2 == 0) strangers.back().enter(made_up_node(random));
     strangers.back().say(half_words(random));
   }
   std::vector<stranger> half_heard;

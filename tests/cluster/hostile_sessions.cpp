@@ -46,7 +46,8 @@ class recorder {
   /// Of each connection on which somebody has said something; the one that has said most comes first.
   std::vector<std::string> heard() const {
     const std::scoped_lock lock{mutex_};
-    auto result = heard_;
+    std::vector<std::string> result;
+    for (const auto& each : heard_) result.push_back(behind_the_door(each));
     std::erase(result, std::string{});
     std::stable_sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
     return result;
@@ -164,8 +165,10 @@ void replay(attacked_job& job, const all_that_was_heard& all_heard, std::span<co
   for (const auto& [name, change] : changes) {
     for (int i = 0; i < replays; ++i)
       for (const auto& [member, heard] : all_heard) {
+        const auto& said = heard[static_cast<std::size_t>(i / 2) % heard.size()];
         stranger visitor{job.port_of(member).address};
-        visitor.say(change(heard[static_cast<std::size_t>(i / 2) % heard.size()], random));
+        visitor.enter(greeter_in(said));
+        visitor.say(change(said, random));
         if (i % 2 == 0)
           staying.push_back(std::move(visitor));
         else

@@ -1,5 +1,7 @@
 #include "process_cluster.hpp"
 
+#include <troupe/runtime/door/credentials.hpp>
+
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 
@@ -24,6 +26,7 @@ std::string this_program() { return std::filesystem::read_symlink("/proc/self/ex
 process_cluster::process_cluster(std::string program_name, process_cluster_options options)
     : options_(std::move(options)), program_name_(std::move(program_name)) {
   if (options_.program.empty()) options_.program = this_program();
+  if (options_.secret || options_.place) secret_.emplace();
   const auto add = [this](const char* job, int count, std::vector<task_address>& addresses) {
     for (int i = 0; i < count; ++i) {
       const task_id task{job, i};
@@ -58,6 +61,7 @@ void process_cluster::start(const task_id& task, const std::string& program, con
   child_process_options child;
   child.program = command.front();
   child.arguments.assign(command.begin() + 1, command.end());
+  if (secret_) child.environment[secret_variable] = secret_->path();
   child.environment["TF_CONFIG"] = to_tf_config(config.value_or(this->config(task)));
   processes_.emplace(task, process{child_process{child}, {}});
 }

@@ -9,6 +9,7 @@
 #include <troupe/runtime/launch/child_process.hpp>
 #include <troupe/runtime/launch/line_splitter.hpp>
 #include <troupe/runtime/launch/port_reservation.hpp>
+#include <troupe/runtime/launch/secret_for_children.hpp>
 #include <troupe/runtime/launch/task_place.hpp>
 
 #include <array>
@@ -36,6 +37,8 @@ struct process_cluster_options {
   std::string program;
   /// Where each task runs. Unset: on this machine's loopback, at ports that are kept for them.
   placement place;
+  /// Whether the processes have a secret of their own. Beyond loopback they always have.
+  bool secret = false;
 };
 
 class process_cluster {
@@ -91,6 +94,7 @@ class process_cluster {
   [[noreturn]] void fail(const std::string& what) const;
 
   process_cluster_options options_;
+  std::optional<secret_for_children> secret_;
   std::string program_name_;
   cluster_spec spec_;
   std::map<task_id, std::vector<std::string>> launchers_;

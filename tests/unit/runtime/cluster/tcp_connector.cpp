@@ -23,13 +23,15 @@ using namespace std::chrono_literals;
 
 /// A connect and how it ended.
 struct attempt {
-  attempt(connector& by, const task_address& where, duration limit) : begin(current_time()) {
-    by.connect(where, limit, [shared = shared](connector::connection opened, const status& why) {
-      shared->opened = static_cast<bool>(opened);
-      shared->why = why;
-      shared->end = current_time();
-      shared->ended.set();
-    });
+  attempt(tcp_connector& by, const task_address& where, duration limit, visitor_words words = {})
+      : begin(current_time()) {
+    by.connect(where, limit, std::move(words),
+               [shared = shared](descriptor opened, const door_hello&, const status& why) {
+                 shared->opened = static_cast<bool>(opened);
+                 shared->why = why;
+                 shared->end = current_time();
+                 shared->ended.set();
+               });
   }
 
   const status& outcome() const {
