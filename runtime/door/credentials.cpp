@@ -65,9 +65,9 @@ void credentials::set_for_process(credentials mine) {
 
 void check_may_listen(const credentials& with, const std::string& host) {
   if (with.secret || with.insecure) return;
-  const auto numbers =
-      host.empty() || host == "0.0.0.0" || host == "::" ? std::vector<std::string>{} : own_numbers_of(host);
-  if (!numbers.empty() && std::ranges::all_of(numbers, is_loopback_number)) return;
+  const auto is_everywhere = host.empty() || host == "0.0.0.0" || host == "::";
+  // What is no address of this machine can't be listened on, which is said by who tries.
+  if (!is_everywhere && std::ranges::all_of(own_numbers_of(host), is_loopback_number)) return;
   throw permission_denied_error{fmt::format(
       "without a secret nobody is kept out, so a port is opened on loopback only, and not on {}; give all processes of "
       "the cluster the same secret by {}, or let whoever reaches them in by {}=1",

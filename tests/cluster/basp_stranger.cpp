@@ -159,7 +159,6 @@ std::string stranger::hear(std::size_t size_bytes) {
 bool stranger::enter(const caf::node_id& own) {
   visitor_handshake words{door_service::messages, {.process = to_string(own)}, nullptr};
   while (true) {
-    // What the other side says is heard here.
     if (!say_and_hear_nothing(words.take_words())) return false;
     if (words.is_over()) return words.result().ok();
     const auto heard = hear(words.expected_bytes());
@@ -169,7 +168,8 @@ bool stranger::enter(const caf::node_id& own) {
 }
 
 std::optional<greeting> stranger::greet(const caf::node_id& own) {
-  if (!enter(own) || !say(client_handshake(own))) return {};
+  // What the other side says is heard here.
+  if (!enter(own) || !say_and_hear_nothing(client_handshake(own))) return {};
   const auto begin = hear(header_bytes);
   if (begin.size() < header_bytes) return {};
   const auto size = header_of(begin).payload_len;

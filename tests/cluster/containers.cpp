@@ -3,6 +3,7 @@
 #include "process_cluster.hpp"
 #include "test_program.hpp"
 
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
 #include <troupe/runtime/replica_context.hpp>
 #include <troupe/runtime/rpc_client.hpp>
@@ -75,6 +76,7 @@ constexpr std::string_view unknown_name = "nowhere.invalid";
 int serve_under_an_unknown_name(int, char**) {
   require(::unshare(CLONE_NEWUTS) == 0 && ::sethostname(unknown_name.data(), unknown_name.size()) == 0,
           "the machine's name can't be changed");
+  credentials::set_for_process({.cluster = "", .secret = nullptr, .insecure = true});
   auto server = rpc::server::create("caf", "0.0.0.0:0");
   server.register_method("ones", [](std::int64_t count) { return tensor::full(shape{count}, 1.0f); });
   server.start();

@@ -7,10 +7,10 @@
 #include <troupe/actors/rpc/rpc_messages.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/actors.hpp>
+#include <troupe/runtime/cluster/reach.hpp>
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
-#include <caf/io/middleman.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 #include <fmt/format.h>
@@ -44,10 +44,11 @@ class intruder {
   Door dial(const task_address& where) {
     Door door;
     std::string problem;
-    self_->request(system_.middleman().actor_handle(), dial_max, caf::connect_atom_v, where.host, where.port)
-        .receive([&](const caf::node_id&, const caf::strong_actor_ptr& found,
-                     const std::set<std::string>&) { door = caf::actor_cast<Door>(found); },
-                 [&](const caf::error& failed) { problem = system_.render(failed); });
+    try {
+      door = caf::actor_cast<Door>(reach(system_, where, dial_max, "an intruder").handle);
+    } catch (const error& failed) {
+      problem = failed.what();
+    }
     BOOST_TEST_REQUIRE(static_cast<bool>(door), "no door at " << to_string(where) << ": " << problem);
     return door;
   }
