@@ -4,11 +4,14 @@
 #include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/cluster/reach.hpp>
 
+#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace troupe {
 
@@ -38,16 +41,25 @@ finder_actor::behavior_type finder(finder_actor::stateful_pointer<finder_state> 
   }};
 }
 
+/// Its timers would keep the system from its end.
+struct search {
+  finder_actor by;
+
+  explicit search(finder_actor actor) : by(std::move(actor)) {}
+  search(const search&) = delete;
+  ~search() { caf::anon_send_exit(by, caf::exit_reason::user_shutdown); }
+};
+
 }  // namespace
 
 published_actor reach(caf::actor_system& system, const task_address& where, duration limit, const std::string& doing) {
-  // It ends by itself; this one is for the case that it can't.
+  // It answers in time; this is for the case that it can't.
   constexpr duration grace = std::chrono::seconds{1};
-  const auto finds = system.spawn(finder, limit);
+  const search finds{system.spawn(finder, limit)};
   published_actor found;
   const auto longer = limit < duration::max() - grace ? limit + grace : limit;
   ask(
-      system, finds, longer, doing,
+      system, finds.by, longer, doing,
       [&](caf::strong_actor_ptr& handle, std::set<std::string>& interface) {
         found = {std::move(handle), std::move(interface)};
       },

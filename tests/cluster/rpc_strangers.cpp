@@ -8,6 +8,7 @@
 
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/actors/rpc/rpc_messages.hpp>
+#include <troupe/runtime/cluster/reach.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
@@ -15,7 +16,6 @@
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
-#include <caf/io/middleman.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 #include <fmt/format.h>
@@ -155,9 +155,8 @@ BOOST_AUTO_TEST_CASE(actors_that_send_wrong_messages_or_speak_another_version_ar
   system_config config{true};
   caf::actor_system system{config};
   const auto where = cluster.config(server_task(0)).cluster.address(server_task(0));
-  const auto door = system.middleman().remote_actor<door_actor>(where.host, where.port);
-  BOOST_REQUIRE(door);
-  const auto anything = caf::actor_cast<caf::actor>(*door);
+  const auto door = reach_as<door_actor>(system, where, 20s, "a stranger", "RPC server");
+  const auto anything = caf::actor_cast<caf::actor>(door);
   const caf::scoped_actor self{system};
   for (auto i = 0; i < 100; ++i) {
     self->send(anything, std::string{"what is this?"}, i);
@@ -167,7 +166,7 @@ BOOST_AUTO_TEST_CASE(actors_that_send_wrong_messages_or_speak_another_version_ar
   const auto newcomer = system.spawn(idle_client);
   const auto inbox = system.spawn(idle_inbox);
   status refused;
-  self->request(*door, 20s, admit_atom_v, newcomer, inbox,
+  self->request(door, 20s, admit_atom_v, newcomer, inbox,
                 wire<client_hello>{{.version = protocol_version + 1, .name = "newcomer"}})
       .receive([](const std::vector<executor_actor>&, const wire<server_welcome>&) {},
                [&](caf::error& failed) { refused = status_of(failed, "admission"); });
