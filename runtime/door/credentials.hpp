@@ -14,9 +14,9 @@ inline constexpr auto secret_variable = "TROUPE_SECRET_FILE";
 
 struct credentials {
   /// Processes that say another name are kept out, which helps against a wrong address. Empty: none.
-  std::string cluster;
+  std::string cluster = {};
   /// Null: whoever reaches a port may enter, so ports are open on this machine's loopback only.
-  std::shared_ptr<const cluster_secret> secret;
+  std::shared_ptr<const cluster_secret> secret = nullptr;
   /// Whether ports may be open to other machines without a secret.
   bool insecure = false;
 

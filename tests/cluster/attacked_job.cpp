@@ -3,6 +3,7 @@
 
 #include <troupe/runtime/cluster/signal_source.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
 
@@ -136,7 +137,9 @@ task_config config_with(const process_cluster& processes, const task_id& task, c
 
 }  // namespace
 
-attacked_job::attacked_job(const detour& through) : processes_(attacked_program.name()) {
+attacked_job::attacked_job(const detour& through, bool secret)
+    : processes_(attacked_program.name(), {.secret = secret}) {
+  if (secret) credentials::set_for_process({.cluster = "", .secret = cluster_secret::read(processes_.secret_file())});
   if (!through) processes_.start();
   for (const auto& task : processes_.tasks()) {
     if (through) processes_.start(task, {}, config_with(processes_, task, through));
@@ -148,6 +151,8 @@ attacked_job::attacked_job(const detour& through) : processes_(attacked_program.
   processes_.wait_for("rate ");
   calm_rate_ = rate();
 }
+
+attacked_job::~attacked_job() { credentials::set_for_process({}); }
 
 const attacked_port& attacked_job::port_of(const task_id& task) const {
   return *std::find_if(ports_.begin(), ports_.end(), [&](const auto& each) { return each.task == task; });

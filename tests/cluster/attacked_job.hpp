@@ -30,7 +30,10 @@ class attacked_job {
   /// Where other tasks find a task, if not at its own address.
   using detour = std::function<task_address(const task_id& task, const task_address& own)>;
 
-  explicit attacked_job(const detour& through = {});
+  /// With a `secret`, this process has it, too.
+  explicit attacked_job(const detour& through = {}, bool secret = false);
+  attacked_job(const attacked_job&) = delete;
+  ~attacked_job();
 
   process_cluster& processes() { return processes_; }
   /// Of each worker, the server and the chief.

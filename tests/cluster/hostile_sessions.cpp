@@ -4,6 +4,8 @@
 #include "basp_stranger.hpp"
 #include "loopback_port.hpp"
 
+#include <troupe/runtime/door/door_words.hpp>
+
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -43,11 +45,16 @@ class recorder {
   const task_id& member() const { return member_; }
   task_address address() const { return {"127.0.0.1", port_.number()}; }
 
+  /// Of each connection all that somebody has said, at the door and behind it.
+  std::vector<std::string> heard_with_the_door() const {
+    const std::scoped_lock lock{mutex_};
+    return heard_;
+  }
+
   /// Of each connection on which somebody has said something; the one that has said most comes first.
   std::vector<std::string> heard() const {
-    const std::scoped_lock lock{mutex_};
     std::vector<std::string> result;
-    for (const auto& each : heard_) result.push_back(behind_the_door(each));
+    for (const auto& each : heard_with_the_door()) result.push_back(behind_the_door(each));
     std::erase(result, std::string{});
     std::stable_sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
     return result;
@@ -75,7 +82,11 @@ class recorder {
 /// A job whose members are heard.
 class recorded_job {
  public:
+  explicit recorded_job(bool secret = false)
+      : job_{[this](const task_id& task, const task_address& own) { return detour_of(task, own); }, secret} {}
+
   attacked_job& job() { return job_; }
+  const std::vector<std::unique_ptr<recorder>>& recorders() const { return recorders_; }
 
   /// What was said to a member, connection by connection.
   std::vector<std::string> heard_by(const task_id& member) const {
@@ -93,7 +104,7 @@ class recorded_job {
   }
 
   std::vector<std::unique_ptr<recorder>> recorders_;
-  attacked_job job_{[this](const task_id& task, const task_address& own) { return detour_of(task, own); }};
+  attacked_job job_;
 };
 
 // --- saying it again ------------------------------------------------------------------------------------------------
@@ -219,6 +230,35 @@ all_that_was_heard said_by_another(all_that_was_heard all) {
 BOOST_AUTO_TEST_CASE(what_a_job_has_said_itself_does_not_disturb_it_when_another_says_it_again) {
   recorded_job recorded;
   replay(recorded.job(), said_by_another(heard_in(recorded)), unchanged_contents);
+  recorded.job().check_end();
+}
+
+/// Whether who says these words gets in; he hears all that is said to him.
+bool is_let_in(const task_address& where, const std::string& words) {
+  const auto visitor = connect_to_loopback(where.port);
+  write_to(visitor, words);
+  std::string heard;
+  for (auto more = read_from(visitor, {}); !more.empty(); more = read_from(visitor, {})) heard += more;
+  for (std::string_view rest = heard; rest.size() >= words_head_bytes;) {
+    const auto head = read_head(rest.substr(0, words_head_bytes));
+    if (!head) return true;  // somebody speaks to him behind the door
+    if (head->kind == word_kind::welcome) return true;
+    rest.remove_prefix(std::min(rest.size(), words_head_bytes + head->content_bytes));
+  }
+  return false;
+}
+
+BOOST_AUTO_TEST_CASE(what_was_said_at_a_door_with_a_secret_opens_it_to_nobody_again) {
+  recorded_job recorded{true};
+  auto replayed = 0;
+  for (const auto& each : recorded.recorders())
+    for (const auto& words : each->heard_with_the_door()) {
+      if (words.empty()) continue;
+      ++replayed;
+      BOOST_TEST(!is_let_in(recorded.job().port_of(each->member()).address, words));
+    }
+  BOOST_TEST(replayed > 0);
+  recorded.job().check_goes_on("words at doors");
   recorded.job().check_end();
 }
 

@@ -59,6 +59,9 @@ class process_cluster {
   /// For tasks that are started from now on: what follows the name of the chief's program.
   void set_arguments(std::vector<std::string> arguments) { options_.arguments = std::move(arguments); }
 
+  /// The file of the processes' secret; empty: they have none.
+  std::string secret_file() const { return secret_ ? secret_->path() : ""; }
+
   /// What the task finds in TF_CONFIG.
   task_config config(const task_id& task) const { return {spec_, task}; }
   /// All tasks: servers, workers, the chief.
