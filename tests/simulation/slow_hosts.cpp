@@ -65,7 +65,8 @@ BOOST_AUTO_TEST_CASE(each_message_of_a_slow_host_takes_its_time_and_those_that_c
     world.advance(1s);
     // A hundred messages, of which some may be others than questions; on the average each client waits for all others.
     BOOST_TEST_REQUIRE(all.times.size() > 20u);
-    BOOST_TEST(all.times.size() <= 101u);
+    // One more at each end of the second, and an answer that was on its way when it began.
+    BOOST_TEST(all.times.size() <= 102u);
     for (const auto each : all.times) BOOST_TEST_REQUIRE((each >= 10ms));
     const auto count = static_cast<duration::rep>(all.times.size());
     BOOST_TEST((std::accumulate(all.times.begin(), all.times.end(), duration{}) / count >= 35ms));
