@@ -183,9 +183,9 @@ struct arrived_frame {
   std::vector<char>& content;
 };
 
-/// Nothing: it can't be read. CAF reads a node id into what others may share, so into a new one always.
-node_id asker_of(const arrived_frame& frame) {
-  if (frame.head.operation == message_type::direct_message) return frame.from.process;
+/// Whom handshakes, ends and routed messages begin with; nobody: it can't be read. CAF reads a node id into what others
+/// may share, so into a new one always.
+node_id source_in(const arrived_frame& frame) {
   node_id source;
   binary_deserializer bytes{frame.context, frame.content};
   return bytes(source) ? node_id{} : source;
@@ -195,7 +195,7 @@ node_id asker_of(const arrived_frame& frame) {
 void answer_refused(const arrived_frame& frame, const troupe::status& why) {
   const auto id = make_message_id(frame.head.operation_data);
   if (!id.is_request() || frame.head.source_actor == invalid_actor_id) return;
-  const auto asker = asker_of(frame);
+  const auto asker = frame.head.operation == message_type::direct_message ? frame.from.process : source_in(frame);
   if (!asker || asker == frame.at.this_node()) return;
   auto via = frame.from.process;
   auto& proxies = frame.at.proxies();
@@ -207,9 +207,8 @@ void answer_refused(const arrived_frame& frame, const troupe::status& why) {
 
 /// A process that has a link of its own says itself which of its actors have ended.
 troupe::status check_end_of(const arrived_frame& frame) {
-  node_id source;
-  binary_deserializer bytes{frame.context, frame.content};
-  if (!bytes(source) && source != frame.from.process && frame.at.tbl().lookup_direct(source))
+  const auto source = source_in(frame);
+  if (source != frame.from.process && frame.at.tbl().lookup_direct(source))
     return {troupe::status_code::permission_denied, "the end of an actor told by another process than its own"};
   return frame.gate.check_end(frame.content);
 }
@@ -227,24 +226,17 @@ troupe::status check(const arrived_frame& frame) {
   }
 }
 
-/// Whom a handshake comes from; nobody: it says nothing.
-node_id greeter_of(const arrived_frame& frame) {
-  node_id source;
-  binary_deserializer bytes{frame.context, frame.content};
-  return bytes(source) ? node_id{} : source;
-}
-
 /// A process that dials itself sees so in the answer, and hangs up. Until then it is nobody here, like whoever else
 /// speaks in this process's name.
 bool greets_itself(const arrived_frame& frame) {
-  return frame.head.operation == message_type::client_handshake && greeter_of(frame) == frame.at.this_node();
+  return frame.head.operation == message_type::client_handshake && source_in(frame) == frame.at.this_node();
 }
 
 /// Why its connection ends; empty: it does not. Who has said who he is can't be somebody else from then on. Who watches
 /// actors without end and reads no answers would make them lie here.
 std::string why_close(const arrived_frame& frame) {
   if (is_handshake(frame.head)) {
-    const auto greeter = greeter_of(frame);
+    const auto greeter = source_in(frame);
     if (!greeter || (frame.from.process && frame.from.process != greeter))
       return "a handshake in the name of another process";
     const auto guest = troupe::guests().take(frame.at.system(), frame.connection);

@@ -182,22 +182,19 @@ std::optional<greeting> stranger::greet(const caf::node_id& own) {
   return result;
 }
 
+// What comes meanwhile is of no interest, but must not fill the other side's buffers.
 bool stranger::say(std::string_view bytes) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (!bytes.empty()) {
-    // What comes meanwhile is of no interest, but must not fill the other side's buffers.
-    if (!ready(POLLIN | POLLOUT, deadline) || !is_open()) return false;
-    const auto sent = ::send(file_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
-    if (sent < 0 && errno != EAGAIN) return false;
-  }
-  return true;
+  return send_while(bytes, POLLIN | POLLOUT, [this] { return is_open(); });
 }
 
 bool stranger::say_and_hear_nothing(std::string_view bytes) {
+  return send_while(bytes, POLLOUT, [] { return true; });
+}
+
+bool stranger::send_while(std::string_view bytes, short events, const std::function<bool()>& goes_on) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!bytes.empty()) {
-    if (!ready(POLLOUT, deadline)) return false;
+    if (!ready(events, deadline) || !goes_on()) return false;
     const auto sent = ::send(file_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
     if (sent < 0 && errno != EAGAIN) return false;

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <random>
 #include <string>
@@ -97,6 +98,7 @@ class stranger {
 
  private:
   bool ready(short events, std::chrono::steady_clock::time_point deadline) const;
+  bool send_while(std::string_view bytes, short events, const std::function<bool()>& goes_on);
   /// Reads until there is so much. Less: the other side has closed, or takes too long.
   std::string hear(std::size_t size_bytes);
 

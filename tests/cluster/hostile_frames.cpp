@@ -160,7 +160,7 @@ constexpr std::uint32_t far_too_much = 512 * mebibyte;
 constexpr std::uint32_t large = 64 * mebibyte;
 /// Who announces too much is closed at once.
 constexpr auto refusal_max = 5s;
-/// A frame that has begun must come within 10 s.
+/// A frame that has begun must go on within 30 s.
 constexpr auto half_frame_max = 60s;
 
 struct announced {
