@@ -134,7 +134,7 @@ void server::start() {
                                    .admitted = self.admitted,
                                    .bounds = self.options.bounds,
                                    .silence = self.options.silence,
-                                   .tensors_where_dialled = self.bulk && listens_everywhere(*self.bulk)};
+                                   .tensors = self.bulk};
     self.listening = self.which == layer::caf ? listen_caf(options) : listen_grpc(options);
   } catch (...) {
     self.stop_executors(later(current_time(), self.options.stop_limit));

@@ -209,8 +209,8 @@ std::shared_ptr<tcp_bulk> install_transport(const program_flags& flags, bool is_
                            .listen_host = listen_address(own.host),
                            .port = own.port,
                            .advertised_host = own.host};
-  if (is_reached) options.served_at = own;
   auto transport = std::make_shared<tcp_bulk>(options);
+  if (is_reached) transport->served_at(own);
   bulk_transport::install(transport);
   return transport;
 }
@@ -265,6 +265,7 @@ int run_process(int argc, char** argv, const run_options& options, const role& p
     flags = parse_program_flags(argc, argv, options.size);
     if (!flags) return exit_code::success;
     open_program_log(flags->log);
+    credentials::set_for_process(flags->who);
     warn_of_flags_without_effect(*flags);
   } catch (const CLI::ParseError& wrong) {
     fmt::print(stderr, "{} (--troupe-help lists troupe's flags)\n", wrong.what());

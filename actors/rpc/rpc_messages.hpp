@@ -41,8 +41,8 @@ struct server_welcome {
   std::vector<method_description> methods;
   std::uint64_t calls_per_client_max = 0;
   std::uint64_t request_bytes_max = 0;
-  /// Large tensors of answers are fetched from the address that the client has dialled, whatever their tickets say: the
-  /// server listens on all of its addresses and can't know which of them reaches it from there.
+  /// Large tensors of answers are fetched by the door that the client has dialled, whatever their tickets say: the
+  /// server can't know which of its addresses reaches it from there.
   bool tensors_where_dialled = false;
 };
 

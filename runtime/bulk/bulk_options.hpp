@@ -1,7 +1,6 @@
 // How a TCP bulk transport is set up.
 #pragma once
 
-#include <troupe/actors/messages/task.hpp>
 #include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/door/door_words.hpp>
 
@@ -9,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace troupe {
@@ -18,9 +16,8 @@ struct tcp_bulk_options {
   /// Who this process is at the doors of others and at its own, and with what; null: with the process's own.
   door_party self = {};
   std::shared_ptr<const credentials> with = nullptr;
-  /// The door of somebody else, from which adopt() gets whoever wants tensors. Nothing: this process opens one of its
-  /// own when it first offers something, on an address of this machine and a port, 0: a free one.
-  std::optional<task_address> served_at = std::nullopt;
+  /// Where this process opens a door of its own when it offers something and none is known that hands over whoever
+  /// wants tensors (tcp_bulk::served_at): on an address of this machine and a port, 0: a free one.
   std::string listen_host = "127.0.0.1";
   std::uint16_t port = 0;
   /// The host by which the other processes reach this one; empty: `listen_host`. Needed when that is a wildcard.

@@ -43,11 +43,12 @@ struct bulk_server::connection {
   std::size_t sent = 0;
 };
 
-bulk_server::bulk_server(const tcp_bulk_options& options)
-    : options_(options), offers_(options.offers_max, options.offered_bytes_max) {}
+bulk_server::bulk_server(tcp_bulk_options options)
+    : options_(std::move(options)), offers_(options_.offers_max, options_.offered_bytes_max) {}
 
 bulk_server::~bulk_server() {
   door_.reset();
+  earlier_doors_.clear();
   if (loop_) loop_->stop();
 }
 
@@ -58,6 +59,10 @@ bulk_server::offer_place bulk_server::offer(buffer content, loop_clock::duration
   }
   const std::scoped_lock lock{mutex_};
   if (!loop_) start();
+  if (endpoint_.empty()) {
+    const auto at = other_door_ ? *other_door_ : own_door();
+    endpoint_ = bulk_endpoint{at.host, at.port, secret_}.to_string();
+  }
   const auto expiry = time_after(lifetime);
   const auto number = offers_.add(std::move(content), expiry);
   if (expiry < next_expiry_) {
@@ -73,19 +78,22 @@ void bulk_server::start() {
   try {
     loop_->at(time_after(options_.stall_limit), [this] { close_stalled(); });
     loop_->start("bulk-send");
-    const auto at = options_.served_at ? *options_.served_at : open_door();
-    endpoint_ = bulk_endpoint{at.host, at.port, secret_}.to_string();
   } catch (...) {
     loop_.reset();  // the next offer tries again
     throw;
   }
 }
 
-task_address bulk_server::open_door() {
-  check_may_listen(*options_.with, options_.listen_host);
-  door_ = std::make_unique<door>(options_.listen_host, options_.port,
-                                 door_options{.self = options_.self, .secret = options_.with->secret, .strangers = {}});
-  door_->open_for(door_service::tensors, [this](descriptor entered, const door_hello&) { adopt(std::move(entered)); });
+task_address bulk_server::own_door() {
+  if (!door_) {
+    check_may_listen(*options_.with, options_.listen_host);
+    auto opened = std::make_unique<door>(
+        options_.listen_host, options_.port,
+        door_options{.self = options_.self, .secret = options_.with->secret, .strangers = {}});
+    opened->open_for(door_service::tensors,
+                     [this](descriptor entered, const door_hello&) { adopt(std::move(entered)); });
+    door_ = std::move(opened);
+  }
   return {options_.advertised_host.empty() ? options_.listen_host : options_.advertised_host, door_->port()};
 }
 
@@ -95,6 +103,28 @@ void bulk_server::adopt(descriptor entered) {
   // Shared, because a std::function is copyable.
   const auto kept = std::make_shared<descriptor>(std::move(entered));
   loop_->post([this, kept] { serve(std::move(*kept)); });
+}
+
+void bulk_server::served_at(std::optional<task_address> other) {
+  const std::scoped_lock lock{mutex_};
+  other_door_ = std::move(other);
+  endpoint_.clear();
+}
+
+void bulk_server::not_served_at(const task_address& other) {
+  const std::scoped_lock lock{mutex_};
+  if (other_door_ != other) return;
+  other_door_.reset();
+  endpoint_.clear();
+}
+
+void bulk_server::move_to(const std::string& listen_host, const std::string& advertised_host) {
+  const std::scoped_lock lock{mutex_};
+  options_.listen_host = listen_host;
+  options_.advertised_host = advertised_host;
+  if (door_) earlier_doors_.push_back(std::move(door_));
+  other_door_.reset();
+  endpoint_.clear();
 }
 
 void bulk_server::expire_offers() {

@@ -9,6 +9,7 @@
 // that is frozen, costs one entry of a bounded table for a bounded time.
 #pragma once
 
+#include <troupe/actors/messages/task.hpp>
 #include <troupe/device/tensor/buffer.hpp>
 #include <troupe/runtime/bulk/bulk_offers.hpp>
 #include <troupe/runtime/bulk/bulk_options.hpp>
@@ -20,14 +21,16 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
 class bulk_server {
  public:
-  /// `options` are valid and outlive this object.
-  explicit bulk_server(const tcp_bulk_options& options);
+  /// `options` are valid.
+  explicit bulk_server(tcp_bulk_options options);
   bulk_server(const bulk_server&) = delete;
   bulk_server& operator=(const bulk_server&) = delete;
   ~bulk_server();
@@ -39,14 +42,21 @@ class bulk_server {
   /// From any thread. Throws resource_exhausted_error over a limit, invalid_argument_error for memory of a GPU, and
   /// what `listen_on` throws at the first offer.
   offer_place offer(buffer content, loop_clock::duration lifetime);
-  /// Serves a connection that came in by somebody else's door. Any thread. Closes it if nothing was ever offered.
+  /// Serves a connection that came in by somebody else's door. Any thread, as those below. Closes it if nothing was
+  /// ever offered.
   void adopt(descriptor entered);
+  /// What is offered from now on is fetched by this door of somebody else; nothing: by one of its own.
+  void served_at(std::optional<task_address> other);
+  /// The same if it is this one.
+  void not_served_at(const task_address& other);
+  /// The door of its own is here from now on, and the one that is open stays for what was offered before.
+  void move_to(const std::string& listen_host, const std::string& advertised_host);
 
  private:
   struct connection;
 
   void start();
-  task_address open_door();
+  task_address own_door();
   // In the loop's thread:
   void expire_offers();
   void serve(descriptor entered);
@@ -59,17 +69,20 @@ class bulk_server {
   bool receive_request(connection& peer);
   bool send_reply(connection& peer);
 
-  const tcp_bulk_options& options_;
+  tcp_bulk_options options_;
   bulk_offers offers_;
 
-  std::mutex mutex_;  // of these two and of starting
+  std::mutex mutex_;  // of these, of the doors and of starting
+  /// Of what is offered now; empty: to be made.
   std::string endpoint_;
+  std::optional<task_address> other_door_;
   loop_clock::time_point next_expiry_ = loop_clock::time_point::max();
 
   std::unique_ptr<event_loop> loop_;  // outlives all that it watches
   bulk_secret secret_ = {};
   /// Its own; null: it has none.
   std::unique_ptr<door> door_;
+  std::vector<std::unique_ptr<door>> earlier_doors_;
   /// For which there is no place yet. A door's limit is theirs.
   std::deque<descriptor> waiting_;
   std::map<std::uint64_t, std::unique_ptr<connection>> connections_;

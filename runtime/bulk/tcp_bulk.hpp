@@ -35,8 +35,18 @@ class tcp_bulk : public bulk_transport {
   ~tcp_bulk() override = default;
 
   bulk_ticket offer(buffer content, duration lifetime) override;
-  /// Serves whoever came in by a door of somebody else and wants tensors (tcp_bulk_options::served_at). Any thread.
+  /// Serves whoever came in by a door of somebody else and wants tensors. Any thread, as those below.
   void adopt(descriptor connection) { server_.adopt(std::move(connection)); }
+  /// What is offered from now on is fetched by a door of somebody else, at this address. Without one, by a door of its
+  /// own.
+  void served_at(const task_address& door) { server_.served_at(door); }
+  /// That door is closed.
+  void not_served_at(const task_address& door) { server_.not_served_at(door); }
+  /// What is offered from now on is fetched by a door of its own at another address of this machine, by which others
+  /// reach it under the second name. Both are none that need checking.
+  void move_to(const std::string& listen_host, const std::string& advertised_host) {
+    server_.move_to(listen_host, advertised_host);
+  }
   void fetch(const bulk_ticket& ticket, std::span<std::byte> destination, duration limit,
              std::function<void(status)> done) override;
 

@@ -1,4 +1,5 @@
 #include <troupe/runtime/cluster/own_address.hpp>
+#include <troupe/runtime/cluster/program_log.hpp>
 #include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/sockets/socket.hpp>
 
@@ -13,9 +14,6 @@
 namespace troupe {
 
 namespace {
-
-constexpr auto cluster_variable = "TROUPE_CLUSTER";
-constexpr auto insecure_variable = "TROUPE_INSECURE";
 
 std::string environment(const char* name) {
   const auto* const text = std::getenv(name);
@@ -35,6 +33,21 @@ struct own_credentials {
   std::shared_ptr<const credentials> value;
 };
 
+/// What is no address of this machine can't be listened on, which is said by who tries.
+bool is_reached_from_here_only(const std::string& host) {
+  const auto is_everywhere = host.empty() || host == "0.0.0.0" || host == "::";
+  return !is_everywhere && std::ranges::all_of(own_numbers_of(host), is_loopback_number);
+}
+
+std::string in_words(const std::string& host) {
+  return host.empty() ? "all addresses" : fmt::format("\"{}\"", host);
+}
+
+void warn(const std::string& host, std::string_view what) {
+  log_warning(fmt::format("this process listens on {} and asks nobody for a secret: whoever reaches it can {}",
+                          in_words(host), what));
+}
+
 own_credentials& own() {
   static auto& instance = *new own_credentials;
   return instance;
@@ -42,10 +55,10 @@ own_credentials& own() {
 
 }  // namespace
 
-credentials credentials::from_environment() {
+credentials credentials::from_environment(std::string secret_file) {
   credentials result{.cluster = environment(cluster_variable), .secret = nullptr, .insecure = is_insecure()};
-  if (const auto file = environment(secret_variable); !file.empty())
-    result.secret = cluster_secret::read(file);
+  if (secret_file.empty()) secret_file = environment(secret_variable);
+  if (!secret_file.empty()) result.secret = cluster_secret::read(secret_file);
   return result;
 }
 
@@ -64,14 +77,25 @@ void credentials::set_for_process(credentials mine) {
 }
 
 void check_may_listen(const credentials& with, const std::string& host) {
-  if (with.secret || with.insecure) return;
-  const auto is_everywhere = host.empty() || host == "0.0.0.0" || host == "::";
-  // What is no address of this machine can't be listened on, which is said by who tries.
-  if (!is_everywhere && std::ranges::all_of(own_numbers_of(host), is_loopback_number)) return;
+  if (with.secret || is_reached_from_here_only(host)) return;
+  static std::once_flag once;
+  if (with.insecure)
+    return std::call_once(once, warn, host,
+                          "use up its memory and its workers, read and change its variables, and end its job");
   throw permission_denied_error{fmt::format(
       "without a secret nobody is kept out, so a port is opened on loopback only, and not on {}; give all processes of "
       "the cluster the same secret by {}, or let whoever reaches them in by {}=1",
-      host.empty() ? "all addresses" : fmt::format("\"{}\"", host), secret_variable, insecure_variable)};
+      in_words(host), secret_variable, insecure_variable)};
+}
+
+void check_may_listen_for_grpc(const credentials& with, const std::string& host) {
+  if (is_reached_from_here_only(host)) return;
+  static std::once_flag once;
+  if (with.insecure) return std::call_once(once, warn, host, "call the methods of its gRPC servers");
+  throw permission_denied_error{fmt::format(
+      "clients of gRPC know no secret, so nobody is kept out and a port is opened on loopback only, and not on {}; let "
+      "whoever reaches it in by {}=1, or put something in front of it that knows its callers",
+      in_words(host), insecure_variable)};
 }
 
 }  // namespace troupe

@@ -21,6 +21,10 @@ constexpr auto help =
     "  --troupe-encode           in a cluster inside this process, too, all that members send each other is made into\n"
     "                            bytes and back, under the limits that hold between processes\n"
     "  --troupe-config FILE      what TF_CONFIG would hold: the cluster and this process's task\n"
+    "  --troupe-secret-file FILE the cluster's secret, in place of TROUPE_SECRET_FILE: at least 16 bytes, in a file that\n"
+    "                            nobody else can read\n"
+    "  --troupe-cluster NAME     the cluster's name, in place of TROUPE_CLUSTER: processes of others are kept out\n"
+    "  --troupe-insecure         without a secret, too, ports are open to other machines; like TROUPE_INSECURE=1\n"
     "  --troupe-caf-config FILE  options of CAF's, and of the program's own config class, as an INI file\n"
     "  --troupe-log-level LEVEL  trace, debug, info, warning, error, critical or off (info)\n"
     "  --troupe-log-file FILE    log lines are added to this file, not written to standard error\n"
@@ -63,6 +67,9 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
   std::string config_file;
   std::vector<std::string> roles;
   auto stop_grace_seconds = -1.0;
+  std::string secret_file;
+  std::string cluster;
+  auto insecure = false;
   CLI::App flags{"Flags of every troupe program (the program's own follow its own rules)"};
   flags.set_help_flag("--troupe-help", "Print these flags and exit");
   flags.allow_extras();
@@ -76,6 +83,9 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   flags.add_flag("--troupe-encode", result.size.encode);
   flags.add_option("--troupe-config", config_file);
+  flags.add_option("--troupe-secret-file", secret_file);
+  flags.add_option("--troupe-cluster", cluster);
+  flags.add_flag("--troupe-insecure", insecure);
   flags.add_option("--troupe-caf-config", result.caf_config)->check(CLI::ExistingFile);
   flags.add_option("--troupe-log-level", result.log.level);
   flags.add_option("--troupe-log-file", result.log.file);
@@ -99,6 +109,9 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
   for (const auto& role : roles) add_role(role, result.size.roles);
   if (stop_grace_seconds > 0)
     result.stop_grace = std::chrono::duration_cast<duration>(std::chrono::duration<double>{stop_grace_seconds});
+  result.who = credentials::from_environment(secret_file);
+  if (!cluster.empty()) result.who.cluster = cluster;
+  result.who.insecure |= insecure;
   result.config_source = config_file.empty() ? "TF_CONFIG" : config_file;
   result.config =
       config_file.empty() ? tf_config_from_environment() : parse_tf_config(read_file(config_file), config_file);

@@ -4,6 +4,7 @@
 #include <troupe/runtime/cluster.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
 #include <troupe/runtime/cluster/task_environment.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 
 #include <map>
 #include <optional>
@@ -24,6 +25,8 @@ struct program_flags {
   /// A file of CAF's own options (files/caf_options.hpp); empty: none.
   std::string caf_config;
   std::optional<duration> stop_grace;
+  /// The environment's, changed by flags.
+  credentials who;
   /// What is left for the program.
   std::vector<std::string> program;
 };

@@ -1,5 +1,6 @@
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/rpc/grpc_door.hpp>
 #include <troupe/runtime/rpc/grpc_messages.hpp>
 
@@ -43,6 +44,7 @@ grpc_door::grpc_door(::grpc::ServerBuilder& builder)
 void grpc_door::open(const task_address& at, std::chrono::nanoseconds silence_max) {
   silence_max_ms_ = static_cast<unsigned>(grpc_milliseconds(silence_max));
   const auto host = at.host == "localhost" ? "127.0.0.1" : listen_address(at.host);
+  check_may_listen_for_grpc(*credentials::of_process(), host);
   try {
     acceptor_ = open_acceptor(host, at.port, first_words::receive(judge_preface, [this](descriptor connection) {
                                 hand_over(std::move(connection));

@@ -84,7 +84,8 @@ class caf_listener : public listener {
                                                .admitted = options.admitted,
                                                .bounds = options.bounds,
                                                .silence = options.silence,
-                                               .tensors_where_dialled = options.tensors_where_dialled})) {
+                                               .tensors_where_dialled =
+                                                   options.tensors && comes_by_doors(*options.tensors)})) {
     try {
       port_ = publish(system_, door_, options.address, "an RPC server");
     } catch (...) {
@@ -92,9 +93,11 @@ class caf_listener : public listener {
       throw;
     }
     local_doors::instance().add(system_, port_, door_);
+    tensors_.emplace(options.tensors, task_address{options.address.host, port_});
   }
 
   ~caf_listener() override {
+    tensors_.reset();
     local_doors::instance().remove(system_, port_);
     unpublish(system_, door_, port_);
     stop_actors({caf::actor_cast<caf::actor>(std::exchange(door_, nullptr))}, std::chrono::seconds{1});
@@ -106,6 +109,7 @@ class caf_listener : public listener {
   caf::actor_system& system_;
   door_actor door_;
   std::uint16_t port_ = 0;
+  std::optional<tensor_door> tensors_;
 };
 
 /// What a channel needs for as long as it lives: the bases of an object end last.
@@ -124,7 +128,7 @@ class networked_channel : private channel_environment, public caf_channel {
                               .client_name = options.client_name,
                               .bounds = options.bounds,
                               .silence = options.silence,
-                              .redirect = [host = options.address.host](bulk_ticket& t) { redirect(t, host); }}),
+                              .redirect = [at = options.address](bulk_ticket& ticket) { redirect(ticket, at); }}),
         dialer_(std::move(dials)) {}
   ~networked_channel() override {
     close();

@@ -12,6 +12,7 @@
 #include <troupe/actors/rpc/rpc_call.hpp>
 #include <troupe/actors/rpc/rpc_limits.hpp>
 #include <troupe/actors/rpc/rpc_messages.hpp>
+#include <troupe/actors/values/bulk.hpp>
 
 #include <caf/actor_system.hpp>
 
@@ -41,8 +42,8 @@ struct listener_options {
   std::shared_ptr<admission> admitted;
   limits bounds;
   liveness silence;
-  /// See server_welcome.
-  bool tensors_where_dialled = false;
+  /// For large tensors; null for the layer "grpc".
+  std::shared_ptr<bulk_transport> tensors;
 };
 
 /// Takes calls from the network. The destructor closes the port; calls that are still open then have been answered by

@@ -9,6 +9,8 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include <unistd.h>
 
@@ -24,29 +26,38 @@ bool is_wildcard(const std::string& host) { return host == "0.0.0.0" || host == 
 class provided_transport final : public tcp_bulk {
  public:
   provided_transport(const std::string& listen, const std::string& advertised)
-      : tcp_bulk({.listen_host = listen, .advertised_host = advertised}),
-        reaches_others_(advertised != loopback),
-        everywhere_(is_wildcard(listen)) {}
+      : tcp_bulk({.listen_host = listen, .advertised_host = advertised}), advertised_(advertised) {}
 
-  /// Whether other machines reach it.
-  bool reaches_others() const { return reaches_others_; }
-  bool everywhere() const { return everywhere_; }
+  /// One that only this machine reaches moves to where others do.
+  void widen(const std::string& listen, const std::string& advertised) {
+    const std::scoped_lock lock{mutex_};
+    if (advertised_ != loopback || advertised == loopback) return;
+    advertised_ = advertised;
+    move_to(listen, advertised);
+  }
+
+  /// Where others reach a door that listens there; nothing if not all who reach this transport do.
+  std::optional<task_address> reached_at(const task_address& listening) const {
+    const std::scoped_lock lock{mutex_};
+    if (is_wildcard(listening.host)) return task_address{advertised_, listening.port};
+    if (!is_local_host(listening.host)) return listening;
+    if (advertised_ != loopback) return std::nullopt;
+    return task_address{listening.host == "localhost" ? loopback : listening.host, listening.port};
+  }
 
  private:
-  const bool reaches_others_;
-  const bool everywhere_;
+  mutable std::mutex mutex_;
+  std::string advertised_;
 };
 
-/// A loopback transport is of no use to other machines, so it gives way to one that they reach; whoever still uses it
-/// keeps it.
 std::shared_ptr<bulk_transport> provide(const std::string& listen, const std::string& advertised) {
   static std::mutex one_at_a_time;
   std::shared_ptr<bulk_transport> installed;  // perhaps the last handle, whose end waits for threads
   const std::scoped_lock lock{one_at_a_time};
   installed = bulk_transport::current();
   if (installed) {
-    const auto* const provided = dynamic_cast<const provided_transport*>(installed.get());
-    if (provided == nullptr || provided->reaches_others() || advertised == loopback) return installed;
+    if (auto* const provided = dynamic_cast<provided_transport*>(installed.get())) provided->widen(listen, advertised);
+    return installed;
   }
   auto made = std::make_shared<provided_transport>(listen, advertised);
   bulk_transport::install(made);
@@ -80,20 +91,33 @@ std::shared_ptr<bulk_transport> transport_at(const task_address& listening) {
   return provide(listen_address(listening.host), listening.host);
 }
 
-bool listens_everywhere(const bulk_transport& transport) {
-  const auto* const provided = dynamic_cast<const provided_transport*>(&transport);
-  return provided != nullptr && provided->everywhere();
-}
+bool comes_by_doors(const bulk_transport& transport) { return dynamic_cast<const tcp_bulk*>(&transport) != nullptr; }
 
-void redirect(bulk_ticket& ticket, const std::string& host) {
+void redirect(bulk_ticket& ticket, const task_address& door) {
   try {
     if (!refusal_in(ticket.endpoint).ok()) return;
     auto endpoint = bulk_endpoint::parse(ticket.endpoint);
-    endpoint.host = host;
+    endpoint.host = door.host;
+    endpoint.port = door.port;
     ticket.endpoint = endpoint.to_string();
   } catch (const error&) {
     // Who fetches it is told.
   }
+}
+
+tensor_door::tensor_door(std::shared_ptr<bulk_transport> transport, const task_address& listening)
+    : transport_(std::move(transport)) {
+  auto* const provided = dynamic_cast<provided_transport*>(transport_.get());
+  if (provided == nullptr) return;
+  const auto reached = provided->reached_at(listening);
+  if (!reached) return;
+  reached_at_ = *reached;
+  provided->served_at(reached_at_);
+}
+
+tensor_door::~tensor_door() {
+  if (auto* const provided = dynamic_cast<provided_transport*>(transport_.get()))
+    provided->not_served_at(reached_at_);
 }
 
 }  // namespace troupe::rpc

@@ -146,7 +146,13 @@ BOOST_AUTO_TEST_CASE(where_it_cannot_listen_the_reason_is_told) {
   BOOST_TEST(mentions(elsewhere, "expected an address of this machine"), elsewhere.render());
 }
 
+BOOST_AUTO_TEST_CASE(a_server_at_all_addresses_is_refused_unless_all_may_call_it) {
+  check_error(status_of_call([] { make_doubling_server("0.0.0.0:0"); }), status_code::permission_denied,
+              "TROUPE_INSECURE=1");
+}
+
 BOOST_AUTO_TEST_CASE(a_server_at_all_addresses_takes_its_port_there_as_a_whole) {
+  const open_to_all insecure;
   const auto everywhere = make_doubling_server("0.0.0.0:0");
   const auto again = fmt::format("0.0.0.0:{}", everywhere.port());
   check_error(status_of_call([&] { make_doubling_server(again); }), status_code::unavailable, "already in use");
@@ -156,6 +162,7 @@ BOOST_AUTO_TEST_CASE(a_server_at_all_addresses_takes_its_port_there_as_a_whole) 
 }
 
 BOOST_AUTO_TEST_CASE(a_server_at_all_addresses_is_reached_by_ipv6_too, *boost::unit_test::precondition(there_is_ipv6)) {
+  const open_to_all insecure;
   const auto server = make_doubling_server("0.0.0.0:0");
   const auto by_ipv6 = client::create("grpc", fmt::format("[::1]:{}", server.port()), "", patience);
   BOOST_TEST(doubled(by_ipv6, 6) == 12);

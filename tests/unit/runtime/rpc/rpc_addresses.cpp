@@ -3,12 +3,12 @@
 
 #include <troupe/runtime/bulk/bulk_protocol.hpp>
 #include <troupe/runtime/cluster/own_address.hpp>
-#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/rpc/rpc_transport.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include <unistd.h>
@@ -36,7 +36,7 @@ constexpr auto other_name_of_loopback = "0x7f000001";
 
 /// The process dials itself.
 void find_own_server_at(const std::string& host) {
-  credentials::set_for_process({.cluster = "", .secret = nullptr, .insecure = true});
+  const open_to_all insecure;
   auto server = server::create("caf", "0.0.0.0:0");
   server.register_method("seven", [] { return 7; });
   server.start();
@@ -58,10 +58,10 @@ BOOST_AUTO_TEST_CASE(a_server_of_this_process_is_found_by_a_name_that_nobody_kno
 BOOST_AUTO_TEST_CASE(a_ticket_is_redirected_to_the_address_that_was_dialled) {
   const bulk_endpoint before{.host = "a-container", .port = 4711, .secret = {std::byte{1}, std::byte{2}}};
   bulk_ticket ticket{before.to_string(), 5, 70'000};
-  redirect(ticket, "192.0.2.7");
+  redirect(ticket, {"192.0.2.7", 443});
   const auto after = bulk_endpoint::parse(ticket.endpoint);
   BOOST_TEST(after.host == "192.0.2.7");
-  BOOST_TEST(after.port == 4711);
+  BOOST_TEST(after.port == 443);
   BOOST_TEST((after.secret == before.secret));
   BOOST_TEST(ticket.number == 5U);
 }
@@ -69,15 +69,34 @@ BOOST_AUTO_TEST_CASE(a_ticket_is_redirected_to_the_address_that_was_dialled) {
 BOOST_AUTO_TEST_CASE(a_ticket_that_says_why_there_are_no_bytes_keeps_saying_so) {
   bulk_ticket refused{refusal_endpoint({status_code::resource_exhausted, "too much"}), 0, 1};
   bulk_ticket malformed{"nonsense", 0, 1};
-  redirect(refused, "192.0.2.7");
-  redirect(malformed, "192.0.2.7");
+  redirect(refused, {"192.0.2.7", 443});
+  redirect(malformed, {"192.0.2.7", 443});
   BOOST_TEST((refusal_in(refused.endpoint).code() == status_code::resource_exhausted));
   BOOST_TEST(malformed.endpoint == "nonsense");
 }
 
-BOOST_AUTO_TEST_CASE(only_a_server_that_listens_on_all_addresses_leaves_the_choice_to_its_clients) {
-  BOOST_TEST(!listens_everywhere(*transport_at({"127.0.0.1", 1})));
-  BOOST_TEST(listens_everywhere(*transport_at({"0.0.0.0", 1})));
+BOOST_AUTO_TEST_CASE(what_a_process_offers_is_fetched_by_its_servers_door_as_long_as_that_is_open) {
+  const auto transport = transport_at({"127.0.0.1", 0});
+  const auto port = [&] { return bulk_endpoint::parse(transport->offer(buffer::allocate(1), 10s).endpoint).port; };
+  std::optional<tensor_door> open{std::in_place, transport, task_address{"localhost", 4711}};
+  BOOST_TEST(port() == 4711);
+  open.reset();
+  BOOST_TEST(port() != 4711);
+}
+
+BOOST_AUTO_TEST_CASE(who_is_reached_by_other_machines_offers_nothing_by_a_door_on_loopback) {
+  const open_to_all insecure;
+  const auto transport = transport_at({"127.0.0.1", 0});
+  const auto endpoint = [&] { return bulk_endpoint::parse(transport->offer(buffer::allocate(1), 10s).endpoint); };
+  const tensor_door early{transport, {"127.0.0.1", 4711}};
+  BOOST_TEST(endpoint().port == 4711);
+  BOOST_TEST((transport_at({"0.0.0.0", 0}) == transport));
+  BOOST_TEST(endpoint().port != 4711);
+  const tensor_door late{transport, {"127.0.0.1", 4712}};
+  BOOST_TEST(endpoint().port != 4712);
+  const tensor_door reached{transport, {"0.0.0.0", 4713}};
+  BOOST_TEST(endpoint().port == 4713);
+  BOOST_TEST(endpoint().host == name_of_this_machine());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,7 @@
 // What tests of remote procedure calls have in common: each case runs once for each layer.
 #pragma once
 
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
 
@@ -36,6 +37,12 @@ inline client connect(const server& to, const std::string& layer, std::string na
                       client_options options = {}) {
   return client::create(layer, to.address(), std::move(name), timeout, options);
 }
+
+/// While it lives, ports of this process may be open to all.
+struct open_to_all {
+  open_to_all() { credentials::set_for_process({.cluster = "", .secret = nullptr, .insecure = true}); }
+  ~open_to_all() { credentials::set_for_process({}); }
+};
 
 /// A door that opens once, for threads and methods.
 class gate {
