@@ -281,6 +281,20 @@ BOOST_AUTO_TEST_CASE(who_greets_in_the_name_of_whom_he_greets_is_nobody) {
   job.check_end();
 }
 
+BOOST_AUTO_TEST_CASE(who_gives_another_name_behind_the_door_is_closed) {
+  attacked_job job;
+  std::mt19937 random{8};
+  for (const auto& port : job.ports()) {
+    std::vector<stranger> visitors;
+    visitors.emplace_back(port.address);
+    BOOST_TEST(visitors.back().enter(made_up_node(random)));
+    visitors.back().say(client_handshake(made_up_node(random)));
+    BOOST_TEST(open_after(visitors, refusal_max) == 0u, to_string(port.task) << " hears another than was at the door");
+  }
+  job.check_goes_on("strangers with two names");
+  job.check_end();
+}
+
 // --- who reads nothing ----------------------------------------------------------------------------------------------
 
 /// Watching an actor that has ended is answered, with more bytes than it takes to ask.

@@ -1,3 +1,4 @@
+#include "support/environment_variable.hpp"
 #include "support/refusal.hpp"
 
 #include <troupe/device/base/error.hpp>
@@ -40,15 +41,6 @@ void check_refused(const std::vector<refused_text>& table) {
     }
   }
 }
-
-/// Sets TF_CONFIG for one scope.
-class scoped_tf_config {
- public:
-  explicit scoped_tf_config(const char* text) { ::setenv("TF_CONFIG", text, 1); }
-  ~scoped_tf_config() { ::unsetenv("TF_CONFIG"); }
-  scoped_tf_config(const scoped_tf_config&) = delete;
-  scoped_tf_config& operator=(const scoped_tf_config&) = delete;
-};
 
 }  // namespace
 
@@ -203,15 +195,15 @@ BOOST_AUTO_TEST_CASE(the_environment_gives_the_task_only_when_tf_config_is_set) 
   ::unsetenv("TF_CONFIG");
   BOOST_TEST(!troupe::tf_config_from_environment().has_value());
   {
-    const scoped_tf_config empty{""};
+    const troupe::environment_variable empty{"TF_CONFIG", ""};
     BOOST_TEST(!troupe::tf_config_from_environment().has_value());
   }
   {
-    const scoped_tf_config broken{"{"};
+    const troupe::environment_variable broken{"TF_CONFIG", "{"};
     BOOST_CHECK_THROW(troupe::tf_config_from_environment(), troupe::invalid_argument_error);
   }
   const auto text = tf_config(small_cluster, worker_0);
-  const scoped_tf_config complete{text.c_str()};
+  const troupe::environment_variable complete{"TF_CONFIG", text};
   BOOST_TEST(to_string(troupe::tf_config_from_environment().value().task) == "/job:worker/task:0");
 }
 

@@ -1,4 +1,5 @@
 // What the middleman may be given of what other processes send (runtime/cluster/link_gate.hpp), frame by frame.
+#include "support/program_log_in_memory.hpp"
 #include "support/virtual_system.hpp"
 
 #include <troupe/actors/messages/chief_standing.hpp>
@@ -7,7 +8,6 @@
 #include <troupe/actors/rpc/rpc_messages.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/link_gate.hpp>
-#include <troupe/runtime/cluster/program_log.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <caf/actor_registry.hpp>
@@ -20,12 +20,9 @@
 #include <caf/message_id.hpp>
 #include <caf/send.hpp>
 #include <caf/typed_event_based_actor.hpp>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -223,6 +220,14 @@ BOOST_FIXTURE_TEST_CASE(a_worker_shows_itself_to_whoever_may_become_its_chief, c
     BOOST_TEST(!allowed(stranger));
     BOOST_TEST(allowed(chief));
   }
+  // Who has said at the door that he is something else is no chief.
+  gate.know(process(stranger), {"worker", 3});
+  BOOST_TEST(!allowed(stranger));
+  gate.know(process(chief), {"chief", 0});
+  BOOST_TEST(allowed(chief));
+  constexpr std::uint32_t of_no_cluster = 77;
+  gate.know(process(of_no_cluster), {});
+  BOOST_TEST(!allowed(of_no_cluster));
   caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
 }
 
@@ -305,17 +310,13 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_message_is_malformed_wherever_it_ends, world)
 
 // A log that nobody reads in time would hold up the links of all.
 BOOST_FIXTURE_TEST_CASE(what_was_refused_is_counted_by_reason_and_told_once_a_minute, world) {
-  const auto lines = std::make_shared<std::ostringstream>();
-  const auto log =
-      std::make_shared<spdlog::logger>(program_log_name, std::make_shared<spdlog::sinks::ostream_sink_mt>(*lines));
-  spdlog::register_logger(log);
+  const program_log_in_memory log;
   gate.count("one", process(stranger));
   for (auto i = 0; i < 5; ++i) gate.count("another", process(stranger));
   BOOST_TEST(gate.count_of("one") == 1);
   BOOST_TEST(gate.count_of("another") == 5);
   BOOST_TEST(gate.count_of("a third") == 0);
-  spdlog::drop(program_log_name);
-  const auto told = lines->str();
+  const auto told = log.text();
   BOOST_TEST(std::count(told.begin(), told.end(), '\n') == 2, told);
 }
 

@@ -1,4 +1,8 @@
+#include "support/environment_variable.hpp"
+#include "support/temporary_file.hpp"
+
 #include <troupe/runtime/cluster/task_environment.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/run.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -37,14 +41,6 @@ outcome run_with(std::vector<std::string> arguments, int program_code = 0) {
                             }});
   return result;
 }
-
-/// TF_CONFIG for the time of one test.
-class tf_config {
- public:
-  explicit tf_config(const std::string& text) { ::setenv("TF_CONFIG", text.c_str(), 1); }
-  ~tf_config() { ::unsetenv("TF_CONFIG"); }
-  tf_config(const tf_config&) = delete;
-};
 
 }  // namespace
 
@@ -103,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_tf_config_ends_with_code_2_before_the_program_runs)
        {"nonsense", "{}", R"({"cluster":{"chief":["127.0.0.1:7777"]}})",
         R"({"cluster":{"chief":["127.0.0.1:7777"],"worker":["127.0.0.1"]},"task":{"type":"chief","index":0}})",
         R"({"cluster":{"chief":["127.0.0.1:7777"],"worker":["127.0.0.1:7778"]},"task":{"type":"worker","index":5}})"}) {
-    const tf_config set{text};
+    const troupe::environment_variable set{"TF_CONFIG", text};
     const auto result = run_with({});
     BOOST_TEST(result.code == troupe::exit_code::usage_error, text);
     BOOST_TEST(!result.ran);
@@ -146,6 +142,24 @@ BOOST_AUTO_TEST_CASE(a_task_that_others_leave_out_of_the_cluster_is_told_how_to_
 BOOST_AUTO_TEST_CASE(help_prints_and_ends_with_code_0_without_running_the_program) {
   const auto result = run_with({"--troupe-help"});
   BOOST_TEST(result.code == troupe::exit_code::success);
+  BOOST_TEST(!result.ran);
+}
+
+BOOST_AUTO_TEST_CASE(flags_say_with_what_a_process_enters_a_cluster) {
+  const troupe::temporary_file secret{"the text of a secret"};
+  BOOST_TEST(run_with({"--troupe-secret-file", secret.path(), "--troupe-cluster", "blue", "--troupe-insecure"}).ran);
+  const auto own = troupe::credentials::of_process();
+  BOOST_TEST(own->cluster == "blue");
+  BOOST_TEST(own->insecure);
+  BOOST_TEST_REQUIRE(own->secret != nullptr);
+  BOOST_TEST((own->secret->prove("a", "b") == troupe::cluster_secret{"the text of a secret"}.prove("a", "b")));
+  BOOST_TEST(run_with({}).ran);
+  BOOST_TEST(troupe::credentials::of_process()->secret == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(a_secret_that_can_not_be_read_is_a_usage_error) {
+  const auto result = run_with({"--troupe-secret-file", "/nowhere"});
+  BOOST_TEST(result.code == troupe::exit_code::usage_error);
   BOOST_TEST(!result.ran);
 }
 

@@ -1,11 +1,13 @@
 // Who may know a secret, where it is read from, and what its proofs prove.
+#include "support/refusal.hpp"
+#include "support/temporary_file.hpp"
+
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/door/cluster_secret.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,38 +23,9 @@ namespace {
 
 const std::string text = "a text of enough bytes";
 
-/// A file that is gone with the test.
-class temporary_file {
- public:
-  temporary_file(std::string_view content, mode_t mode) {
-    path_ = (std::filesystem::temp_directory_path() / "troupe-secret-XXXXXX").string();
-    ::close(::mkstemp(path_.data()));
-    std::ofstream{path_} << content;
-    ::chmod(path_.c_str(), mode);
-  }
-  temporary_file(const temporary_file&) = delete;
-  ~temporary_file() { std::filesystem::remove(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 std::string_view bytes_of(const cluster_secret::proof& of) {
   return {reinterpret_cast<const char*>(of.data()), of.size()};
 }
-
-template <class Error, class Work>
-std::string message_of(Work work) {
-  try {
-    work();
-  } catch (const Error& thrown) {
-    return thrown.message();
-  }
-  return "nothing was thrown";
-}
-
-bool has(const std::string& message, const std::string& part) { return message.find(part) != std::string::npos; }
 
 /// What comes from a file proves the same as the text.
 bool holds(const std::shared_ptr<const cluster_secret>& read, const std::string& expected) {
@@ -89,8 +62,8 @@ BOOST_AUTO_TEST_CASE(a_secret_that_could_be_guessed_or_is_no_secret_is_refused_w
   for (const auto& wrong : {std::string{}, std::string(cluster_secret::bytes_min - 1, 'x'),
                             std::string(cluster_secret::bytes_max + 1, 'x')}) {
     const auto message = message_of<invalid_argument_error>([&] { cluster_secret{wrong}; });
-    BOOST_TEST(has(message, "openssl rand -hex 32"), message);
-    BOOST_TEST(!has(message, "xxx"), message);
+    BOOST_TEST(contains(message, "openssl rand -hex 32"), message);
+    BOOST_TEST(!contains(message, "xxx"), message);
   }
 }
 
@@ -104,8 +77,8 @@ BOOST_AUTO_TEST_CASE(a_file_that_others_may_read_or_write_is_refused) {
   for (const mode_t mode : {0604, 0602, 0620, 0666, 0777}) {
     const temporary_file file{text, mode};
     const auto message = message_of<permission_denied_error>([&] { cluster_secret::read(file.path()); });
-    BOOST_TEST(has(message, file.path()), message);
-    BOOST_TEST(has(message, "chmod 600"), message);
+    BOOST_TEST(contains(message, file.path()), message);
+    BOOST_TEST(contains(message, "chmod 600"), message);
   }
 }
 
@@ -120,13 +93,13 @@ BOOST_AUTO_TEST_CASE(a_file_of_root_may_be_read_by_its_group) {
 
 BOOST_AUTO_TEST_CASE(what_is_no_file_or_holds_no_secret_is_refused_by_its_name) {
   const auto refusal = [](const std::string& path) { return message_of<error>([&] { cluster_secret::read(path); }); };
-  BOOST_TEST(has(refusal("/nowhere/secret"), "\"/nowhere/secret\", does not exist"));
-  BOOST_TEST(has(refusal("/dev/null"), "\"/dev/null\", which is no file"));
-  BOOST_TEST(has(refusal("/tmp"), "\"/tmp\", which is no file"));
+  BOOST_TEST(contains(refusal("/nowhere/secret"), "\"/nowhere/secret\", does not exist"));
+  BOOST_TEST(contains(refusal("/dev/null"), "\"/dev/null\", which is no file"));
+  BOOST_TEST(contains(refusal("/tmp"), "\"/tmp\", which is no file"));
   const temporary_file empty{"\n", 0600};
-  BOOST_TEST(has(refusal(empty.path()), empty.path()));
+  BOOST_TEST(contains(refusal(empty.path()), empty.path()));
   const temporary_file large{std::string(1 << 20, 'x'), 0600};
-  BOOST_TEST(has(refusal(large.path()), large.path()));
+  BOOST_TEST(contains(refusal(large.path()), large.path()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,3 +1,5 @@
+#include "support/temporary_file.hpp"
+
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/launch/child_process.hpp>
 
@@ -7,8 +9,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <poll.h>
@@ -21,6 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using troupe::child_process;
 using troupe::child_process_options;
+using troupe::temporary_file;
 
 constexpr auto patience = 20'000ms;
 
@@ -38,20 +39,6 @@ std::string read_all(const troupe::descriptor& file) {
     text.append(block.data(), static_cast<std::size_t>(count));
   }
 }
-
-/// Makes an executable file with this text, for one scope.
-struct temporary_program {
-  explicit temporary_program(const std::string& text, bool executable = true) {
-    path = (std::filesystem::temp_directory_path() / "troupe-program-XXXXXX").string();
-    ::close(::mkstemp(path.data()));
-    std::ofstream{path} << text;
-    if (executable) std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  }
-  ~temporary_program() { std::filesystem::remove(path); }
-  temporary_program(const temporary_program&) = delete;
-  temporary_program& operator=(const temporary_program&) = delete;
-  std::string path;
-};
 
 }  // namespace
 
@@ -124,12 +111,12 @@ BOOST_AUTO_TEST_CASE(a_program_that_cannot_be_executed_is_an_error_that_says_why
   BOOST_CHECK_THROW((child_process{{"troupe-has-no-such-program", {}, {}}}), troupe::not_found_error);
   BOOST_CHECK_THROW((child_process{{"./troupe-has-no-such-program", {}, {}}}), troupe::not_found_error);
   BOOST_CHECK_THROW((child_process{{"/", {}, {}}}), troupe::not_found_error);
-  const temporary_program plain{"echo", false};
-  BOOST_CHECK_THROW((child_process{{plain.path, {}, {}}}), troupe::permission_denied_error);
-  const temporary_program formless{"\x7f neither a program nor a script"};
-  BOOST_CHECK_THROW((child_process{{formless.path, {}, {}}}), troupe::failed_precondition_error);
-  const temporary_program orphaned{"#!/troupe/has/no/such/interpreter\n"};
-  BOOST_CHECK_THROW((child_process{{orphaned.path, {}, {}}}), troupe::not_found_error);
+  const temporary_file plain{"echo"};
+  BOOST_CHECK_THROW((child_process{{plain.path(), {}, {}}}), troupe::permission_denied_error);
+  const temporary_file formless{"\x7f neither a program nor a script", S_IRWXU};
+  BOOST_CHECK_THROW((child_process{{formless.path(), {}, {}}}), troupe::failed_precondition_error);
+  const temporary_file orphaned{"#!/troupe/has/no/such/interpreter\n", S_IRWXU};
+  BOOST_CHECK_THROW((child_process{{orphaned.path(), {}, {}}}), troupe::not_found_error);
 }
 
 BOOST_AUTO_TEST_CASE(a_program_is_looked_up_in_path) {
