@@ -57,6 +57,7 @@
 #include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/actors/fibers/time.hpp>
 #include <troupe/device/base/error.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/eventual.hpp>
 #include <troupe/runtime/fault_plan.hpp>
 #include <troupe/runtime/space_time.hpp>
@@ -329,6 +330,9 @@ class simulated_host {
   }
   /// Runs this in another fiber of the process.
   void start_program(std::function<void()> program);
+  /// As whom it speaks at the doors of others, and whom its own lets in, from now on: like a process with such
+  /// variables in its environment (door/credentials.hpp). Without it, as one that has none of them.
+  void enter_with(credentials own);
   /// This process as a member (offers/member.hpp) among the hosts of the world, from the first call on: it offers
   /// actors, and finds, follows and supervises them, as on a member of a cluster. The host "backup-1" is the task
   /// {"backup", 1}, and "store" is {"store", 0}. Own hosts have no chief: what `coordinator` schedules fails, and

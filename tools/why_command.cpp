@@ -1,9 +1,11 @@
+#include "job_secret.hpp"
 #include "launch_flags.hpp"
 #include "why_command.hpp"
 
 #include <troupe/actors/messages/task.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/cluster/remote_waits.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/system_config.hpp>
 #include <troupe/runtime/wait_graph.hpp>
 
@@ -17,6 +19,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace troupe::tools {
 
@@ -30,7 +33,9 @@ constexpr auto why_description =
 
 constexpr auto why_footer =
     "ADDRESS is that of any worker, server or other member of a cluster, or of the chief of a process group, as it "
-    "stands in TF_CONFIG and in the first lines of their logs. The same is written to a program's log when one of its "
+    "stands in TF_CONFIG and in the first lines of their logs. A job with a secret is entered with that of "
+    "TROUPE_SECRET_FILE, or with its own if one of its processes runs here and belongs to this user. The same is "
+    "written to a program's log when one of its "
     "waits is over its limit.\n"
     "\n"
     "Exit codes:\n"
@@ -45,10 +50,19 @@ struct why_flags {
   bool as_json = false;
 };
 
+/// With the secret of the environment, or else with that of the job if it runs here.
+void enter_job_of(const task_address& member) {
+  auto own = credentials::from_environment();
+  if (!own.secret)
+    if (const auto file = secret_file_of_job(member); !file.empty()) own = credentials::from_environment(file);
+  credentials::set_for_process(std::move(own));
+}
+
 int tell(const why_flags& flags) {
   try {
     const auto address = task_address::parse(flags.address);
     const auto limit = std::chrono::duration_cast<duration>(std::chrono::duration<double>{flags.limit_seconds});
+    enter_job_of(address);
     const system_config config{true};
     caf::actor_system system{config};
     const wait_graph graph{ask_who_waits(system, address, limit)};

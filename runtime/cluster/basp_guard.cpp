@@ -131,6 +131,7 @@ bool valid(const header& checked) {
 /// @return the process to which this was the last connection, if it was
 node_id routing_table::erase_direct(const connection_handle& closed) {
   troupe::gates().forget(*this, closed);
+  if (parent_ != nullptr) troupe::guests().take(parent_->system(), closed);
   const std::scoped_lock lock{mtx_};
   const auto connection = direct_by_hdl_.extract(closed);
   if (!connection) return {};

@@ -9,6 +9,13 @@
 
 namespace troupe {
 
+status check_cluster(const door_party& host, const door_party& visitor) {
+  if (host.cluster.empty() || visitor.cluster.empty() || host.cluster == visitor.cluster) return {};
+  return {status_code::failed_precondition,
+          fmt::format("it is a process of the cluster \"{}\", and the visitor one of \"{}\"", host.cluster,
+                      visitor.cluster)};
+}
+
 /// A visitor who was told why he is refused is waited for, so that he hears it before the connection is gone.
 class door_reception final : public reception {
  public:
@@ -67,11 +74,7 @@ void door::close_for(door_service what) {
 }
 
 status door::admit(const door_hello& visitor) const {
-  const auto& own = options_.self.cluster;
-  const auto& theirs = visitor.who.cluster;
-  if (!own.empty() && !theirs.empty() && own != theirs)
-    return {status_code::failed_precondition,
-            fmt::format("it is a process of the cluster \"{}\", and the visitor one of \"{}\"", own, theirs)};
+  if (const auto why = check_cluster(options_.self, visitor.who); !why.ok()) return why;
   const std::scoped_lock lock{mutex_};
   if (services_.contains(visitor.wanted)) return {};
   return {status_code::unavailable, fmt::format("it has nobody for {} now", to_string(visitor.wanted))};

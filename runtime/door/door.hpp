@@ -27,6 +27,9 @@ struct door_options {
   acceptor_options strangers;
 };
 
+/// Whether the visitor is of the host's cluster, as far as both know a name of theirs.
+status check_cluster(const door_party& host, const door_party& visitor);
+
 class door {
  public:
   /// Gets a connection, non-blocking, whose next byte is the service's. Runs in the thread of all acceptors: it must

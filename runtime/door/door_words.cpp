@@ -114,9 +114,9 @@ std::string content_of(const door_hello& hello) {
   add(content, hello.who.build_id);
   add(content, static_cast<std::uint32_t>(hello.who.task.index));
   for (const auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.who.process}) add_text(content, *text);
-  if (content.size() <= words_bytes_max) return content;
+  if (content.size() <= hello_bytes_max) return content;
   throw invalid_argument_error{fmt::format("the names of {} take {} bytes, and a door hears at most {} from anybody",
-                                           to_string(hello.who), content.size(), words_bytes_max)};
+                                           to_string(hello.who), content.size(), hello_bytes_max)};
 }
 
 std::optional<door_hello> read_hello(std::string_view content) {

@@ -2,9 +2,9 @@
 //
 //   visitor                                    host
 //     hello   who, what for, a number   ---->
-//             <----   hello   who, whether a proof is asked for, a number
+//             <----   hello   whether a proof is asked for, a number
 //     proof                             ---->
-//             <----   welcome   its proof;  or at any time: refusal   why
+//             <----   welcome   its proof, who;  or at any time: refusal   why
 //
 // Each frame has the same head of 12 bytes: "TROUPE\r\n", the version, its kind, and how many bytes follow, at most
 // `words_bytes_max`, the larger byte first. The head and a refusal's content are the same in every version, so that
@@ -29,6 +29,8 @@ namespace troupe {
 inline constexpr std::uint8_t door_version = 1;
 inline constexpr std::size_t words_head_bytes = 12;
 inline constexpr std::size_t words_bytes_max = 1000;
+/// So that a proof has room before it.
+inline constexpr std::size_t hello_bytes_max = 960;
 
 /// What a connection is for.
 enum class door_service : std::uint8_t {

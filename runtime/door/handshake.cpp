@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <utility>
 
 #include <openssl/rand.h>
@@ -11,6 +12,7 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view visitor_name = "troupe door 1: visitor";
+constexpr auto proof_bytes = std::tuple_size_v<cluster_secret::proof>;
 constexpr std::string_view host_name = "troupe door 1: host";
 
 door_hello make_hello(door_service wanted, door_party who, bool asks_for_proof) {
@@ -87,14 +89,14 @@ bool handshake::take_hello(std::string_view content) {
 
 void handshake::end_out_of_turn() { refuse({status_code::invalid_argument, "words of a door at the wrong time"}); }
 
-std::string handshake::proof_of(std::string_view prover, std::string_view hellos) const {
+std::string handshake::proof_of(std::string_view prover, std::string_view said) const {
   if (!secret_) return {};
-  const auto made = secret_->prove(prover, hellos);
+  const auto made = secret_->prove(prover, said);
   return {reinterpret_cast<const char*>(made.data()), made.size()};
 }
 
-bool handshake::is_proof(std::string_view shown, std::string_view prover, std::string_view hellos) const {
-  return secret_ == nullptr || secret_->accepts(shown, prover, hellos);
+bool handshake::is_proof(std::string_view shown, std::string_view prover, std::string_view said) const {
+  return secret_ == nullptr || secret_->accepts(shown, prover, said);
 }
 
 // --- the visitor ----------------------------------------------------------------------------------------------------
@@ -107,7 +109,7 @@ visitor_handshake::visitor_handshake(door_service wanted, door_party self, std::
 void visitor_handshake::take(word_kind kind, std::string_view content) {
   if (kind == word_kind::hello && !std::exchange(has_heard_hello_, true)) return hear_host(content);
   if (kind != word_kind::welcome || !has_heard_hello_) return end_out_of_turn();
-  end(is_proof(content, host_name, hellos_) ? status{} : wrong_proof_there);
+  hear_welcome(content);
 }
 
 void visitor_handshake::hear_host(std::string_view content) {
@@ -118,6 +120,13 @@ void visitor_handshake::hear_host(std::string_view content) {
   say(word_kind::proof, proof_of(visitor_name, hellos_));
 }
 
+void visitor_handshake::hear_welcome(std::string_view content) {
+  const auto proof = content.substr(0, secret_ ? proof_bytes : 0);
+  const auto introduction = content.substr(proof.size());
+  if (!is_proof(proof, host_name, hellos_ + std::string{introduction})) return end(wrong_proof_there);
+  if (take_hello(introduction)) end({});
+}
+
 visitor_words words_for(door_service wanted, const door_party& self,
                         const std::shared_ptr<const cluster_secret>& secret) {
   return [=] { return std::make_unique<visitor_handshake>(wanted, self, secret); };
@@ -126,9 +135,9 @@ visitor_words words_for(door_service wanted, const door_party& self,
 // --- the host -------------------------------------------------------------------------------------------------------
 
 host_handshake::host_handshake(door_party self, std::shared_ptr<const cluster_secret> secret, admission admit)
-    : handshake(make_hello(door_service::messages, std::move(self), secret != nullptr), secret),
+    : handshake(make_hello(door_service::messages, {}, secret != nullptr), secret),
       admit_(std::move(admit)),
-      own_words_(content_of(own_)) {}
+      introduction_(content_of({.who = std::move(self), .asks_for_proof = own_.asks_for_proof})) {}
 
 void host_handshake::take(word_kind kind, std::string_view content) {
   if (kind == word_kind::hello && hellos_.empty()) return hear_visitor(content);
@@ -138,14 +147,15 @@ void host_handshake::take(word_kind kind, std::string_view content) {
 
 void host_handshake::hear_visitor(std::string_view content) {
   if (!take_hello(content)) return;
-  hellos_ = std::string{content} + own_words_;
-  say(word_kind::hello, own_words_);
+  const auto own = content_of(own_);
+  hellos_ = std::string{content} + own;
+  say(word_kind::hello, own);
 }
 
 void host_handshake::hear_proof(std::string_view shown) {
   if (!is_proof(shown, visitor_name, hellos_)) return refuse(wrong_proof_here);
   if (const auto why = admit_(other_); !why.ok()) return refuse(why);
-  say(word_kind::welcome, proof_of(host_name, hellos_));
+  say(word_kind::welcome, proof_of(host_name, hellos_ + introduction_) + introduction_);
   end({});
 }
 

@@ -6,9 +6,9 @@
 // and from each state to failed: by a refusal, words that are none, another version, no proof or a wrong one.
 //
 // D-1 Who has a secret agrees only with somebody who has proved to have it in this conversation; a visitor does so
-// first, so that strangers hear no proof. D-2 A proof covers both hellos: who, what for, and a random number of each
-// side. D-3 A host tells a visitor why it is refused, and nothing else. D-4 Not one byte is read that comes after the
-// conversation.
+// first, so that strangers hear no proof, and not who the host is. D-2 A proof covers all that was said: who, what for,
+// and a random number of each side. D-3 A host tells a visitor why it is refused, and nothing else. D-4 Not one byte is
+// read that comes after the conversation.
 #pragma once
 
 #include <troupe/runtime/door/cluster_secret.hpp>
@@ -42,7 +42,7 @@ class handshake {
   const status& result() const { return result_; }
   /// Whether the other side was told why it failed.
   bool has_refused() const { return refused_; }
-  /// What the other side has said of itself. Without a secret anybody can say anything.
+  /// What the other side has said of itself, once the two agree. Without a secret anybody can say anything.
   const door_hello& other() const { return other_; }
 
  protected:
@@ -59,9 +59,9 @@ class handshake {
   /// False: it is none, and all is over.
   bool take_hello(std::string_view content);
   void end_out_of_turn();
-  /// Of what the two hellos say, the visitor's first; empty without a secret.
-  std::string proof_of(std::string_view prover, std::string_view hellos) const;
-  bool is_proof(std::string_view shown, std::string_view prover, std::string_view hellos) const;
+  /// Of what was said: the visitor's hello, the host's, and who that is when it says so. Empty without a secret.
+  std::string proof_of(std::string_view prover, std::string_view said) const;
+  bool is_proof(std::string_view shown, std::string_view prover, std::string_view said) const;
 
   const shared_secret secret_;
   /// What is said of this side, as a content.
@@ -88,6 +88,7 @@ class visitor_handshake final : public handshake {
  private:
   void take(word_kind kind, std::string_view content) override;
   void hear_host(std::string_view content);
+  void hear_welcome(std::string_view content);
 
   std::string hellos_;
   bool has_heard_hello_ = false;
@@ -112,7 +113,8 @@ class host_handshake final : public handshake {
   void hear_proof(std::string_view shown);
 
   const admission admit_;
-  const std::string own_words_;
+  /// A hello with this side's name, for those who have proved what there is to prove.
+  const std::string introduction_;
   std::string hellos_;
 };
 

@@ -125,6 +125,7 @@ std::shared_ptr<member_context> become_member(simulated_world::implementation& a
   auto made = std::make_shared<member_context>(process.system(), task);
   made->report = [&all](const std::string& line) { all.note(line); };
   made->set_on_failure([&all, host = process.host()](const status& why) { all.end(host, why); });
+  process.stand_at_doors(door_role{task, process.incarnation()});
   const auto dialer = process.spawn(network_dialer, links_of(process.system()));
   member_door_options door{.self = identity_of(task, process)};
   door.directory = process.spawn(directory, made->book, dialer, failure_detector_options{});

@@ -1,4 +1,6 @@
+#include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
+#include <troupe/runtime/simulation/simulated_doors.hpp>
 #include <troupe/runtime/simulation/basp_frames.hpp>
 #include <troupe/runtime/simulation/simulated_network.hpp>
 
@@ -195,13 +197,17 @@ void simulated_network::look(open_connect& connect) const {
 
 bool simulated_network::end_connect(std::uint64_t number) {
   plan_.touch_shared();
+  const auto why = why_unconnected(connects_.at(number));
+  if (!why) {
+    auto& unheard = connects_.at(number);
+    unheard.answered = never;
+    look(unheard);
+    return true;
+  }
   const auto ended = connects_.extract(number);
   const auto& connect = ended.mapped();
-  const auto* const where = &connect.where;
-  if (!answers(connect) || connect.answered > connect.deadline)
-    connect.done({}, {status_code::deadline_exceeded, to_string(*where) + " did not answer"});
-  else if (!doormen_.contains({connect.host, where->port}) && !strangers_.contains(connect.host))
-    connect.done({}, {status_code::unavailable, "no connection to " + to_string(*where) + ": refused"});
+  if (!why->ok())
+    connect.done({}, *why);
   else
     connect.done(
         [to = connect.where](caf::io::network::multiplexer& network) -> caf::io::scribe_ptr {
@@ -210,6 +216,18 @@ bool simulated_network::end_connect(std::uint64_t number) {
         },
         {});
   return true;
+}
+
+/// Ok if it is; nothing if the other side has not said enough, and will not.
+std::optional<status> simulated_network::why_unconnected(const open_connect& connect) {
+  const auto where = to_string(connect.where);
+  if (!answers(connect) || connect.answered > connect.deadline)
+    return status{status_code::deadline_exceeded, where + " did not answer"};
+  if (strangers_.contains(connect.host)) return meet_stranger_at_door(*connect.process, words_of_stranger());
+  if (!doormen_.contains({connect.host, connect.where.port}))
+    return status{status_code::unavailable, "no connection to " + where + ": refused"};
+  const auto met = meet_at_door(*connect.process, *processes_[connect.host]);
+  return met.ok() ? met : met.wrap("the door of " + where);
 }
 
 // --- connections ----------------------------------------------------------------------------------------------------
@@ -240,10 +258,7 @@ caf::io::scribe_ptr simulated_network::dial(simulated_process& from, const std::
   plan_.touch_shared();
   auto made = make_connection(from, *to, port);
   auto& [dialler, listener] = made->ends;
-  if (strangers_.contains(*to)) {
-    greet_as_stranger(*to, dialler);
-    listener.closed = true;
-  } else if (off_.contains(*to)) {
+  if (off_.contains(*to)) {
     listener.closed = true;
   } else if (!doormen_.contains({*to, port})) {
     set_closed(*made, 1);
@@ -251,6 +266,8 @@ caf::io::scribe_ptr simulated_network::dial(simulated_process& from, const std::
     auto& process = *processes_[*to];
     listener.process = &process;
     listener.handle = new_handle();
+    expect_at(from.system(), dialler.handle, process.party());
+    made->visitor = from.party();
     listener.opens = plan_.now() + latency(from.host(), *to);
     listener.alarm.emplace(plan_, &process, "arrival", [this, number = made->number] { return deliver(number, 1); });
     look(*made, 1);
@@ -284,12 +301,11 @@ std::shared_ptr<simulated_connection> simulated_network::make_connection(simulat
   return made;
 }
 
-void simulated_network::greet_as_stranger(host_number from, simulated_end& dialler) {
+std::string simulated_network::words_of_stranger() {
   constexpr std::size_t words_max = 64;
-  std::vector<char> words(random_.below(words_max));
+  std::string words(random_.below(words_max), '\0');
   for (auto& each : words) each = static_cast<char>(random_());
-  dialler.last_arrival = plan_.now() + latency(from, dialler.host);
-  if (!words.empty()) dialler.incoming.push_back({dialler.last_arrival, std::move(words)});
+  return words;
 }
 
 void simulated_network::send(simulated_connection& connection, std::size_t side, std::vector<char> bytes) {
@@ -430,6 +446,7 @@ void simulated_network::accept(simulated_connection& connection) {
     set_closed(connection, 1);
     return look(connection, 0);
   }
+  expect_at(listener.process->system(), listener.handle, connection.visitor);
   door->second->accept(
       caf::make_counted<simulated_scribe>(*listener.process, connections_.at(connection.number), std::size_t{1}));
 }

@@ -65,6 +65,8 @@ struct simulated_connection {
   /// Of the listener.
   std::uint16_t port = 0;
   bool silenced = false;
+  /// Who has come in by the listener's door.
+  door_party visitor;
   /// The dialler's, then the listener's.
   std::array<simulated_end, 2> ends;
 };
@@ -188,7 +190,7 @@ class simulated_network {
   std::shared_ptr<simulated_connection> make_connection(simulated_process& from, host_number to, std::uint16_t port);
   void send_frames(const simulated_end& sender, simulated_end& receiver, const std::vector<char>& bytes);
   std::vector<char> arriving(std::span<const char> frame, const fate& its);
-  void greet_as_stranger(host_number from, simulated_end& dialler);
+  std::string words_of_stranger();
   bool passes(const simulated_connection& connection, std::size_t to) const;
   bool connects(host_number a, host_number b) const { return !is_cut(a, b) && !is_cut(b, a); }
   time_point due(simulated_connection& connection, std::size_t side) const;
@@ -200,6 +202,7 @@ class simulated_network {
   bool answers(const open_connect& connect) const;
   void look(open_connect& connect) const;
   bool end_connect(std::uint64_t number);
+  std::optional<status> why_unconnected(const open_connect& connect);
   template <class Work>
   void with_links_of(host_number a, host_number b, Work work);
   caf::io::connection_handle new_handle() { return caf::io::connection_handle::from_int(++last_handle_); }

@@ -6,6 +6,9 @@
 
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/simulated_surroundings.hpp>
+#include <troupe/runtime/cluster/links.hpp>
+#include <troupe/runtime/door/credentials.hpp>
+#include <troupe/runtime/door/door_words.hpp>
 #include <troupe/runtime/simulation/agenda.hpp>
 #include <troupe/runtime/simulation/random_streams.hpp>
 #include <troupe/runtime/simulation/simulated_scheduler.hpp>
@@ -94,6 +97,11 @@ class simulated_process {
   void set_message_time(duration each) { message_time_ = each; }
   /// It is frozen, or at work on a message.
   bool stands_still() const { return frozen_ || work_ != nullptr; }
+  /// As whom it speaks at doors from now on, and with what.
+  void stand_at_doors(door_role as) { role_ = std::move(as); }
+  void stand_at_doors(credentials with) { credentials_ = std::move(with); }
+  door_party party() const { return party_of(*system_, credentials_, role_); }
+  const std::shared_ptr<const cluster_secret>& secret() const { return credentials_.secret; }
   /// How much its clock is ahead of the others' from now on.
   void set_clock(duration ahead);
 
@@ -140,6 +148,8 @@ class simulated_process {
   host_number host_;
   std::string name_;
   std::uint64_t incarnation_;
+  door_role role_;
+  credentials credentials_;
   bool frozen_ = false;
   bool dying_ = false;
   bool runs_programs_ = true;

@@ -332,6 +332,8 @@ space_time simulated_world::picture() const {
 
 const std::string& simulated_host::name() const { return process_.name(); }
 caf::actor_system& simulated_host::system() const { return process_.system(); }
+void simulated_host::enter_with(credentials own) { process_.stand_at_doors(std::move(own)); }
+
 void simulated_host::start_program(std::function<void()> program) { start_program_in(process_, std::move(program)); }
 member simulated_host::as_member() {
   if (!application_) application_ = become_member(*world_.implementation_, process_);

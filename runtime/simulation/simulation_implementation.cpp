@@ -119,6 +119,7 @@ void simulation::implementation::add_task(const task_id& task) {
 
 void simulation::implementation::start_chief(simulated_process& process) {
   const auto& cluster = options.cluster;
+  process.stand_at_doors(door_role{chief_task, process.incarnation()});
   chief.queue = std::make_shared<submission_queue>(cluster.queue_capacity);
   chief.dialer = process.spawn(network_dialer, links_of(process.system()));
   chief.events = process.spawn(event_bus);
@@ -157,6 +158,7 @@ void simulation::implementation::start_chief(simulated_process& process) {
 }
 
 void simulation::implementation::start_member(const task_id& task, simulated_process& process) {
+  process.stand_at_doors(door_role{task, process.incarnation()});
   auto made = member_actors::spawn(process.system(),
                                    {.who = identity_of(task, process),
                                     .dialer = process.spawn(network_dialer, links_of(process.system())),

@@ -96,7 +96,8 @@ const chief_program stands_still{"stands still", stand_still};
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(closures_that_wait_for_each_other_s_locks_are_named_from_outside_and_in_the_log) {
-  process_cluster cluster{stands_still.name(), {.workers = 2, .servers = 1}};
+  // Which the command finds by itself.
+  process_cluster cluster{stands_still.name(), {.workers = 2, .servers = 1, .secret = true}};
   cluster.start();
   // Whichever member is asked.
   for (const auto& task : {worker_task(0), worker_task(1), server_task(0)}) {

@@ -48,6 +48,7 @@ std::vector<bench_case> rpc_cases();
 std::vector<bench_case> gpu_cases();
 std::vector<bench_case> recovery_cases();
 std::vector<bench_case> silence_cases();
+std::vector<bench_case> door_cases();
 std::vector<bench_case> scale_cases();
 std::vector<bench_case> compose_cases();
 std::vector<bench_case> simulation_cases();

@@ -96,10 +96,14 @@ BOOST_AUTO_TEST_CASE(the_conversation_takes_two_round_trips) {
 BOOST_AUTO_TEST_CASE(who_has_another_secret_is_refused_and_learns_no_proof) {
   visitor_handshake visitor{door_service::messages, worker, wrong};
   host_handshake host{chief, right, [](const door_hello&) -> status { throw internal_error{"it was let in"}; }};
-  talk(visitor, host);
+  const auto said = talk(visitor, host);
   BOOST_TEST((host.result().code() == status_code::unauthenticated));
   BOOST_TEST((visitor.result().code() == status_code::unauthenticated));
   BOOST_TEST(has(visitor.result(), "not the one of this cluster"), visitor.result().render());
+  for (const auto at : {1, 3}) {
+    BOOST_TEST(said[at].find(chief.cluster) == std::string::npos);
+    BOOST_TEST(said[at].find(chief.task.job) == std::string::npos);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(who_has_no_secret_is_told_what_is_missing) {
@@ -133,7 +137,21 @@ BOOST_AUTO_TEST_CASE(a_visitors_own_proof_is_no_proof_of_the_host) {
   pass(visitor, host);
   pass(host, visitor);
   const auto own_proof = visitor.take_words().substr(words_head_bytes);
-  BOOST_TEST((result_of(visitor, frame_of(word_kind::welcome, own_proof)).code() == status_code::unauthenticated));
+  const auto said = frame_of(word_kind::welcome, own_proof + content_of({.who = chief}));
+  BOOST_TEST((result_of(visitor, said).code() == status_code::unauthenticated));
+}
+
+BOOST_AUTO_TEST_CASE(who_the_host_is_can_not_be_changed_on_the_way) {
+  visitor_handshake visitor{door_service::messages, worker, right};
+  host_handshake host{chief, right, admit};
+  pass(visitor, host);
+  pass(host, visitor);
+  pass(visitor, host);
+  auto welcome = host.take_words();
+  const auto at = welcome.find("chief");
+  BOOST_REQUIRE(at != std::string::npos);
+  welcome.replace(at, 5, "Chief");
+  BOOST_TEST((result_of(visitor, welcome).code() == status_code::unauthenticated));
 }
 
 BOOST_AUTO_TEST_CASE(what_was_recorded_does_not_open_the_door_again) {
@@ -234,6 +252,17 @@ BOOST_AUTO_TEST_CASE(names_that_do_not_fit_into_a_hello_are_an_error_at_once) {
   large.cluster = std::string(words_bytes_max, 'x');
   BOOST_CHECK_THROW((visitor_handshake{door_service::messages, large, nullptr}), invalid_argument_error);
   BOOST_CHECK_THROW((host_handshake{large, nullptr, admit}), invalid_argument_error);
+}
+
+BOOST_AUTO_TEST_CASE(the_longest_names_fit_everywhere) {
+  auto large = worker;
+  large.cluster.clear();
+  large.cluster = std::string(hello_bytes_max - content_of({.who = large}).size(), 'x');
+  visitor_handshake visitor{door_service::messages, large, right};
+  host_handshake host{large, right, admit};
+  talk(visitor, host);
+  BOOST_TEST(visitor.result().ok());
+  BOOST_TEST((visitor.other().who == large));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
