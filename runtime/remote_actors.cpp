@@ -2,6 +2,7 @@
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/cluster/reach.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/remote_actors.hpp>
 
 #include <fmt/format.h>
@@ -13,7 +14,9 @@ namespace troupe::detail {
 
 std::uint16_t publish(caf::actor_system& system, const caf::strong_actor_ptr& whom, std::set<std::string> interface,
                       std::uint16_t port, duration limit) {
-  return open_port(system, whom, std::move(interface), {{}, port}, limit,
+  const auto with = credentials::of_process();
+  const auto* const host = with->secret || with->insecure ? "" : "localhost";
+  return open_port(system, whom, std::move(interface), {host, port}, limit,
                    fmt::format("publishing an actor at port {}", port));
 }
 

@@ -3,8 +3,9 @@
 // Two processes that dial each other at the same moment may both lose their link: CAF takes each of the two connections
 // for one too many, and each side closes another one. What was found then ends at once; find it again.
 //
-// CAF's own functions of the middleman block the thread, in a fiber the whole actor around it, and in a simulation for
-// ever. Between members of a cluster `offer` and `find` (offers/member.hpp) are the better way: they follow restarts.
+// The port is a door (door/door.hpp): programs that dial it with CAF's own functions hear nothing. Those block the
+// thread besides, in a fiber the whole actor around it, and in a simulation for ever. Between members of a cluster
+// `offer` and `find` (offers/member.hpp) are the better way: they follow restarts.
 #pragma once
 
 #include <troupe/actors/fibers/time.hpp>
@@ -29,8 +30,9 @@ caf::strong_actor_ptr find_published(caf::actor_system& system, const std::set<s
 
 }  // namespace detail
 
-/// Lets other processes find the actor at this port, 0: any that is free. Gives the port. Any thread or fiber, but no
-/// handler of an actor.
+/// Lets other processes find the actor at this port, 0: any that is free. Gives the port. On all addresses of the
+/// machine if the process has a secret or is insecure (door/credentials.hpp), on loopback otherwise. Any thread or
+/// fiber, but no handler of an actor.
 /// @throws unavailable_error when the port is taken; deadline_exceeded_error.
 template <class Handle>
 std::uint16_t publish_actor(caf::actor_system& system, const Handle& whom, std::uint16_t port, duration limit) {
@@ -41,7 +43,8 @@ std::uint16_t publish_actor(caf::actor_system& system, const Handle& whom, std::
 /// The actor that is published there; one that is not there yet is waited for, within the limit. Any thread or fiber,
 /// but no handler of an actor.
 /// @throws unavailable_error when nobody listens there at the end of the limit, or no actor is published;
-/// failed_precondition_error when its interface is another one; deadline_exceeded_error.
+/// failed_precondition_error when its interface is another one; deadline_exceeded_error; unauthenticated_error when the
+/// two processes have not the same secret.
 template <class Handle>
 Handle remote_actor(caf::actor_system& system, const std::string& host, std::uint16_t port, duration limit) {
   return caf::actor_cast<Handle>(detail::find_published(system, system.message_types<Handle>(), host, port, limit));

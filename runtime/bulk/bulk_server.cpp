@@ -87,9 +87,9 @@ void bulk_server::start() {
 task_address bulk_server::own_door() {
   if (!door_) {
     check_may_listen(*options_.with, options_.listen_host);
-    auto opened = std::make_unique<door>(
-        options_.listen_host, options_.port,
-        door_options{.self = options_.self, .secret = options_.with->secret, .strangers = {}});
+    auto opened =
+        std::make_unique<door>(options_.listen_host, options_.port,
+                               door_options{.self = options_.self, .secret = options_.with->secret, .strangers = {}});
     opened->open_for(door_service::tensors,
                      [this](descriptor entered, const door_hello&) { adopt(std::move(entered)); });
     door_ = std::move(opened);

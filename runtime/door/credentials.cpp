@@ -39,9 +39,7 @@ bool is_reached_from_here_only(const std::string& host) {
   return !is_everywhere && std::ranges::all_of(own_numbers_of(host), is_loopback_number);
 }
 
-std::string in_words(const std::string& host) {
-  return host.empty() ? "all addresses" : fmt::format("\"{}\"", host);
-}
+std::string in_words(const std::string& host) { return host.empty() ? "all addresses" : fmt::format("\"{}\"", host); }
 
 void warn(const std::string& host, std::string_view what) {
   log_warning(fmt::format("this process listens on {} and asks nobody for a secret: whoever reaches it can {}",

@@ -116,8 +116,7 @@ tensor_door::tensor_door(std::shared_ptr<bulk_transport> transport, const task_a
 }
 
 tensor_door::~tensor_door() {
-  if (auto* const provided = dynamic_cast<provided_transport*>(transport_.get()))
-    provided->not_served_at(reached_at_);
+  if (auto* const provided = dynamic_cast<provided_transport*>(transport_.get())) provided->not_served_at(reached_at_);
 }
 
 }  // namespace troupe::rpc

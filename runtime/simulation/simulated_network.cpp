@@ -1,7 +1,7 @@
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
-#include <troupe/runtime/simulation/simulated_doors.hpp>
 #include <troupe/runtime/simulation/basp_frames.hpp>
+#include <troupe/runtime/simulation/simulated_doors.hpp>
 #include <troupe/runtime/simulation/simulated_network.hpp>
 
 #include <caf/io/basp/header.hpp>
