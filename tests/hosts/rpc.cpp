@@ -4,6 +4,7 @@
 #include "host_sockets.hpp"
 #include "placement.hpp"
 
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
 
@@ -12,6 +13,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <csignal>
+#include <utility>
 
 namespace troupe::rpc {
 
@@ -36,6 +38,9 @@ int serve(const std::string& layer, const std::string& address) {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  auto own = credentials::from_environment();
+  own.insecure = layer == "grpc";
+  credentials::set_for_process(std::move(own));
   auto here = server::create(layer, address);
   here.register_method("echo", [](const tensor& content) { return content; });
   here.start();
