@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstddef>
 #include <utility>
 
 namespace troupe {
@@ -43,15 +44,22 @@ class door_reception final : public reception {
   void welcome(descriptor connection) override { door_.welcome(std::move(connection), talk_.side().other()); }
 
  private:
-  static finding wait_for_end(int socket) {
-    std::array<std::byte, 64> rest;
-    const auto came = receive_some(socket, rest);
-    // Whoever goes on talking has not listened.
-    return came.blocked ? finding::undecided : finding::wrong;
+  /// What else he has said by then is passed over, since closing with it unread could cost him the reason. Whoever says
+  /// more than any words have has not listened.
+  finding wait_for_end(int socket) {
+    std::array<std::byte, words_bytes_max> rest;
+    while (passed_over_ <= words_bytes_max) {
+      const auto came = receive_some(socket, rest);
+      if (came.blocked) return finding::undecided;
+      if (came.broken) return finding::wrong;
+      passed_over_ += came.bytes;
+    }
+    return finding::wrong;
   }
 
   door& door_;
   conversation talk_;
+  std::size_t passed_over_ = 0;
 };
 
 door::door(const std::string& host, std::uint16_t port, door_options options) : options_(std::move(options)) {

@@ -1,4 +1,4 @@
-// The program's log for the time of one scope, in memory.
+// The program's log for the time of one scope, in memory, in place of an earlier one.
 #pragma once
 
 #include <troupe/runtime/cluster/program_log.hpp>
@@ -15,6 +15,7 @@ namespace troupe {
 class program_log_in_memory {
  public:
   program_log_in_memory() {
+    spdlog::drop(program_log_name);
     spdlog::register_logger(
         std::make_shared<spdlog::logger>(program_log_name, std::make_shared<spdlog::sinks::ostream_sink_mt>(lines_)));
   }

@@ -91,7 +91,7 @@ class service {
 };
 
 std::string read_all(const descriptor& from) {
-  std::array<char, 100> bytes{};
+  std::array<char, 1024> bytes{};
   pollfd asked{from.get(), POLLIN, 0};
   ::poll(&asked, 1, static_cast<int>(std::chrono::milliseconds{patience}.count()));
   const auto count = ::recv(from.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
@@ -178,6 +178,24 @@ BOOST_AUTO_TEST_CASE(a_stranger_who_stops_in_the_middle_or_speaks_another_langua
     BOOST_TEST(heard.size() < 2 * words.size());
   }
   BOOST_TEST(comes_true([&] { return open.counts().timed_out + open.counts().refused == 4; }));
+}
+
+/// Of which the host reads no more than the head.
+BOOST_AUTO_TEST_CASE(who_speaks_another_version_hears_so_whatever_he_says_then) {
+  door open{"127.0.0.1", 0, options(right)};
+  const auto address = resolve("127.0.0.1", open.port()).front();
+  auto words = visitor_handshake{door_service::messages, worker, right}.take_words();
+  words[8] = 2;
+  const descriptor visitor{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  BOOST_REQUIRE(::connect(visitor.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0);
+  ::send(visitor.get(), words.data(), words.size(), MSG_NOSIGNAL);
+  BOOST_TEST(read_all(visitor).find("run the same release of troupe on both") != std::string::npos);
+  // He is waited for, as long as he says no more than that.
+  BOOST_TEST(open.counts().refused == 0u);
+  ::send(visitor.get(), words.data(), 1, MSG_NOSIGNAL);
+  BOOST_TEST(open.counts().refused == 0u);
+  ::shutdown(visitor.get(), SHUT_WR);
+  BOOST_TEST(comes_true([&] { return open.counts().refused == 1; }));
 }
 
 BOOST_AUTO_TEST_CASE(a_visitor_is_told_when_nobody_answers_as_a_door) {
