@@ -1,5 +1,6 @@
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/launch/port_reservation.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <fmt/format.h>
 
@@ -8,7 +9,6 @@
 #include <memory>
 
 #include <netdb.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 namespace troupe {
@@ -28,14 +28,6 @@ address_list resolve(const std::string& host) {
         ::gai_strerror(failure))};
   }
   return {found, &::freeaddrinfo};
-}
-
-std::uint16_t bound_port(int socket) {
-  sockaddr_storage bound = {};
-  socklen_t length = sizeof(bound);
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &length);
-  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
-                                           : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
 }
 
 }  // namespace
