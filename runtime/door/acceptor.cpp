@@ -160,7 +160,12 @@ void acceptor::keep_up() {
 
 void acceptor::receive(descriptor accepted) {
   ++accepted_;
-  auto heard_by = receives_();
+  std::unique_ptr<reception> heard_by;
+  try {
+    heard_by = receives_();
+  } catch (const error& failed) {  // such as a system without random numbers
+    return refusals_->add(refusal::wrong_words, failed.message());
+  }
   // Most have spoken by the time they are accepted.
   switch (heard_by->hear(accepted.get())) {
     case finding::right:
