@@ -1,5 +1,6 @@
 #include <troupe/actors/values/wire.hpp>
 
+#include <caf/binary_deserializer.hpp>
 #include <caf/node_id.hpp>
 #include <fmt/format.h>
 
@@ -41,14 +42,22 @@ void take_room(std::uint64_t& room, std::uint64_t size_bytes) {
   room -= size_bytes;
 }
 
+/// What is only announced gets no memory.
+bool has_come(const caf::deserializer& source, std::uint64_t size_bytes) {
+  const auto* const bytes = dynamic_cast<const caf::binary_deserializer*>(&source);
+  return bytes == nullptr || size_bytes <= bytes->remaining();
+}
+
 caf::error load_attachment(caf::deserializer& source, wire_arrival& arrival, std::uint64_t& room) {
   std::uint64_t size_bytes = 0;
   std::uint8_t kind = 0;
   if (auto failed = source(size_bytes, kind)) return failed;
   if (kind > static_cast<std::uint8_t>(attachment_kind::ticket)) return caf::sec::invalid_argument;
   take_room(room, size_bytes);
+  const auto is_inside = kind == static_cast<std::uint8_t>(attachment_kind::inline_bytes);
+  if (is_inside && !has_come(source, size_bytes)) return caf::sec::end_of_stream;
   auto content = buffer::allocate(size_bytes);
-  if (kind == static_cast<std::uint8_t>(attachment_kind::ticket)) {
+  if (!is_inside) {
     bulk_ticket ticket;
     ticket.size_bytes = size_bytes;
     if (auto failed = source(ticket.endpoint, ticket.number)) return failed;
@@ -81,7 +90,7 @@ void check_message_size(const encoded& content, frame_tensors where) {
 caf::error load_frame(caf::deserializer& source, wire_arrival& arrival) {
   std::uint64_t size_bytes = 0;
   if (auto failed = source(size_bytes)) return failed;
-  if (size_bytes > message_bytes_max) return caf::sec::invalid_argument;
+  if (size_bytes > message_bytes_max || !has_come(source, size_bytes)) return caf::sec::invalid_argument;
   arrival.content.bytes.resize(size_bytes);
   if (auto failed = source.apply_raw(size_bytes, arrival.content.bytes.data())) return failed;
   std::uint32_t attachments = 0;

@@ -1,4 +1,6 @@
+#include "support/in_a_child.hpp"
 #include "support/refusal.hpp"
+#include "support/sanitizer.hpp"
 #include "support/wire_frames.hpp"
 
 #include <troupe/actors/values/value.hpp>
@@ -7,11 +9,16 @@
 #include <caf/make_message.hpp>
 
 #include <bit>
+#include <cstdint>
+#include <fstream>
 #include <limits>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 using namespace troupe;
 
@@ -234,6 +241,42 @@ BOOST_AUTO_TEST_CASE(with_a_kind_of_attachment_that_nobody_sends_is_refused) {
   strange.push_back(2);
   strange.push_back(0);
   BOOST_TEST((arrival_of<counted>(strange).open().code() == status_code::data_loss));
+}
+
+boost::test_tools::assertion_result memory_can_be_limited(boost::unit_test::test_unit_id) {
+  boost::test_tools::assertion_result answer{!is_sanitized};
+  answer.message() << "skipped: with less memory AddressSanitizer ends";
+  return answer;
+}
+
+/// In a process that has no memory for what is announced.
+bool is_refused_without_memory(const frame& announcing) {
+  return in_a_child([&] {
+    constexpr rlim_t room = 16 << 20;
+    rlimit limit{};
+    ::getrlimit(RLIMIT_AS, &limit);
+    std::ifstream pages{"/proc/self/statm"};
+    rlim_t count = 0;
+    pages >> count;
+    limit.rlim_cur = count * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + room;
+    ::setrlimit(RLIMIT_AS, &limit);
+    wire<counted> result;
+    caf::binary_deserializer source{nullptr, announcing};
+    return !source(result) && result.open().code() == status_code::data_loss;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(takes_no_memory_for_what_it_only_announces,
+                     *boost::unit_test::precondition(memory_can_be_limited)) {
+  frame content;
+  caf::binary_serializer long_text{nullptr, content};
+  BOOST_REQUIRE(!long_text(static_cast<std::uint64_t>(message_bytes_max)));
+  BOOST_TEST(is_refused_without_memory(content));
+  frame tensors;
+  caf::binary_serializer many_bytes{nullptr, tensors};
+  constexpr std::uint8_t inside = 0;
+  BOOST_REQUIRE(!many_bytes(std::uint64_t{0}, std::uint32_t{1}, std::uint64_t{1} << 30, inside));
+  BOOST_TEST(is_refused_without_memory(tensors));
 }
 
 BOOST_AUTO_TEST_CASE(is_not_passed_on) {

@@ -1,4 +1,6 @@
 // Who can read the secret of a job that is started here, and for how long.
+#include "support/in_a_child.hpp"
+
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/door/cluster_secret.hpp>
 #include <troupe/runtime/launch/secret_for_children.hpp>
@@ -8,7 +10,6 @@
 #include <optional>
 #include <string>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace troupe;
@@ -25,16 +26,6 @@ boost::test_tools::assertion_result this_user_can_become_another(boost::unit_tes
   boost::test_tools::assertion_result answer{::geteuid() == 0};
   answer.message() << "skipped: only root can become another user";
   return answer;
-}
-
-/// What happens in a process of its own.
-template <class Work>
-bool in_a_child(Work work) {
-  const auto child = ::fork();
-  if (child == 0) ::_exit(work() ? 0 : 1);
-  int end = 0;
-  ::waitpid(child, &end, 0);
-  return end == 0;
 }
 
 }  // namespace
