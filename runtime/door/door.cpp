@@ -64,7 +64,7 @@ class door_reception final : public reception {
 
 door::door(const std::string& host, std::uint16_t port, door_options options) : options_(std::move(options)) {
   // Here, and not when the first visitor comes, it shows whether the names fit.
-  host_handshake{options_.self, options_.secret, nullptr};
+  [[maybe_unused]] const host_handshake fits{options_.self, options_.secret, nullptr};
   acceptor_ = open_acceptor(
       host, port, [this] { return std::make_unique<door_reception>(*this); }, options_.strangers);
 }
@@ -82,7 +82,7 @@ void door::close_for(door_service what) {
 }
 
 status door::admit(const door_hello& visitor) const {
-  if (const auto why = check_cluster(options_.self, visitor.who); !why.ok()) return why;
+  if (auto why = check_cluster(options_.self, visitor.who); !why.ok()) return why;
   const std::scoped_lock lock{mutex_};
   if (services_.contains(visitor.wanted)) return {};
   return {status_code::unavailable, fmt::format("it has nobody for {} now", to_string(visitor.wanted))};
