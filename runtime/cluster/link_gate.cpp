@@ -101,23 +101,35 @@ bool has_type(std::string_view types, std::string_view type) {
   return false;
 }
 
-/// What CAF makes for its own use within a process, or unpacks by connecting to others.
+/// What CAF makes for its own use within a process, or unpacks by connecting to others, or throws while it reads it.
+constexpr std::array<std::string_view, 8> inner_types{
+    "@down",       "@downstream_msg", "@upstream_msg", "@open_stream_msg",
+    "@group_down", "@timeout",        "@group",        "@config_value"};
+
 bool has_inner_type(std::string_view types) {
-  constexpr std::array<std::string_view, 8> inner{"@down",       "@downstream_msg", "@upstream_msg", "@open_stream_msg",
-                                                  "@group_down", "@timeout",        "@group",        "@config_value"};
-  return std::any_of(inner.begin(), inner.end(), [&](std::string_view each) { return has_type(types, each); });
+  return std::ranges::any_of(inner_types, [&](std::string_view each) { return has_type(types, each); });
 }
 
-/// Whether messages lie in messages deeper than a stack bears. Data may look like them, rarely.
-bool nests_too_deep(std::span<const char> content) {
+/// The same wherever the list of types in it ends. Data may look like it, rarely, as below.
+bool may_have_inner_type(std::string_view content) {
+  return std::ranges::any_of(inner_types, [&](std::string_view each) {
+    for (auto at = content.find(each); at != std::string_view::npos; at = content.find(each, at + 1))
+      if (at > 0 && content[at - 1] == '+') return true;
+    return false;
+  });
+}
+
+/// Whether what lies in a message are messages that no process sends, or that lie in each other deeper than a stack
+/// bears.
+bool holds_bad_messages(std::span<const char> parts) {
   constexpr std::string_view begin = "@<>";
+  const std::string_view content{parts.data(), parts.size()};
+  const auto first = content.find(begin);
+  if (first == std::string_view::npos) return false;
   std::size_t found = 0;
-  auto next = content.begin();
-  while ((next = std::search(next, content.end(), begin.begin(), begin.end())) != content.end()) {
+  for (auto at = first; at != std::string_view::npos; at = content.find(begin, at + 1))
     if (++found > link_limits::nested_messages) return true;
-    ++next;
-  }
-  return false;
+  return may_have_inner_type(content.substr(first));
 }
 
 const status malformed{status_code::invalid_argument, "a message that no process of this version sends"};
@@ -185,8 +197,10 @@ status link_gate::check_content(receiver* to, std::string_view types, std::span<
   const auto what = first_atom(types, parts);
   const auto is_answer = caf::make_message_id(of.operation_data).is_response();
   if (has_inner_type(types)) return malformed;
-  if ((has_type(types, "@error") || has_type(types, "@message")) && nests_too_deep(parts)) return malformed;
   const auto is_of_application = to == nullptr || (!to->of_caf && to->rules == nullptr);
+  // Types of the application may hold messages, too.
+  const auto may_hold_messages = is_of_application || has_type(types, "@error") || has_type(types, "@message");
+  if (may_hold_messages && holds_bad_messages(parts)) return malformed;
   if (ties_actors(types, what) && (is_of_application || is_answer)) return check_tie(parts, from);
   if (is_of_application || is_answer) return {};
   if (to->of_caf) return check_for_caf(*to, types, parts, of);
@@ -244,7 +258,7 @@ status link_gate::check_tie(std::span<const char> parts, const link_peer& from) 
 }
 
 status link_gate::check_end(const std::vector<char>& content) const {
-  return nests_too_deep(content) ? malformed : status{};
+  return holds_bad_messages(content) ? malformed : status{};
 }
 
 bool link_gate::may_watch_more(caf::io::connection_handle connection, std::size_t unread_bytes) {

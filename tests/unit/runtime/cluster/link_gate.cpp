@@ -286,6 +286,24 @@ BOOST_FIXTURE_TEST_CASE(what_caf_makes_for_itself_comes_from_nobody_else, world)
   BOOST_TEST(verdict_of(to, content(1), stranger).ok());
 }
 
+/// CAF throws while it reads some of them, in a thread that catches nothing.
+BOOST_FIXTURE_TEST_CASE(nor_does_it_come_in_a_message_within_another, world) {
+  const auto to = actor_of_application();
+  const auto nested = content(caf::make_error(caf::sec::runtime_error, "a text", std::string{"another"}));
+  BOOST_TEST(verdict_of(to, nested, stranger).ok());
+  for (const auto* const type : {"@down", "@timeout", "@open_stream_msg", "@upstream_msg", "@downstream_msg", "@group",
+                                 "@group_down", "@config_value"}) {
+    const std::string_view text{nested.data(), nested.size()};
+    const auto at = text.rfind("@str");
+    BOOST_REQUIRE(at != std::string_view::npos);
+    std::vector<char> changed{nested.begin(), nested.begin() + static_cast<std::ptrdiff_t>(at)};
+    changed.insert(changed.end(), type, type + std::string_view{type}.size());
+    changed.insert(changed.end(), nested.begin() + static_cast<std::ptrdiff_t>(at) + 4, nested.end());
+    BOOST_TEST(verdict_of(to, changed, chief).message() == malformed, type);
+    BOOST_TEST(gate.check_end(changed).message() == malformed, type);
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(messages_in_messages_end_somewhere, world) {
   const auto to = actor_of_application();
   auto inner = caf::make_message(1, 2);
