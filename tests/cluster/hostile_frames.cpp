@@ -5,6 +5,11 @@
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/config_value.hpp>
+#include <caf/error.hpp>
+#include <caf/sec.hpp>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +18,7 @@
 #include <ostream>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::basp {
@@ -278,6 +284,31 @@ BOOST_AUTO_TEST_CASE(who_greets_in_the_name_of_whom_he_greets_is_nobody) {
     BOOST_TEST(open_after(visitors, refusal_max) == 0u, to_string(port.task) << " hears somebody in its own name");
   }
   job.check_goes_on("strangers in the names of members");
+  job.check_end();
+}
+
+/// A value of CAF's own in an error, of a kind that there is not: CAF throws where nothing catches.
+std::string error_that_can_not_be_read() {
+  caf::actor_system_config config;
+  caf::actor_system system{config};
+  auto content = content_of(system, caf::make_message(caf::make_error(caf::sec::runtime_error, caf::config_value{1})));
+  constexpr std::string_view type = "@config_value";
+  const auto value = content.rfind(type);
+  BOOST_REQUIRE(value != std::string::npos);
+  return content.replace(value + type.size(), std::string::npos, 64, '\xff');
+}
+
+BOOST_AUTO_TEST_CASE(what_caf_can_not_read_ends_nobody) {
+  attacked_job job;
+  std::mt19937 random{9};
+  const auto content = error_that_can_not_be_read();
+  for (const auto& port : job.ports()) {
+    const auto known = greeting_at(port.address, random);
+    for (const auto identity : identities)
+      say_alone(port.address, true, random,
+                frame(to_actor(message_type::direct_message, ordinary | identity, known.door), content));
+  }
+  job.check_goes_on("errors that can't be read");
   job.check_end();
 }
 
