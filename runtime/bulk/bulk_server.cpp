@@ -78,6 +78,7 @@ void bulk_server::start() {
   try {
     loop_->at(time_after(options_.stall_limit), [this] { close_stalled(); });
     loop_->start("bulk-send");
+    serving_ = loop_.get();
   } catch (...) {
     loop_.reset();  // the next offer tries again
     throw;
@@ -98,11 +99,12 @@ task_address bulk_server::own_door() {
 }
 
 void bulk_server::adopt(descriptor entered) {
-  const std::scoped_lock lock{mutex_};
-  if (!loop_) return;
+  // Without the mutex: the thread of all doors runs this, and who holds it may wait for that thread, to open one.
+  auto* const loop = serving_.load();
+  if (loop == nullptr) return;
   // Shared, because a std::function is copyable.
   const auto kept = std::make_shared<descriptor>(std::move(entered));
-  loop_->post([this, kept] { serve(std::move(*kept)); });
+  loop->post([this, kept] { serve(std::move(*kept)); });
 }
 
 void bulk_server::served_at(std::optional<task_address> other) {

@@ -17,6 +17,7 @@
 #include <troupe/runtime/door/door.hpp>
 #include <troupe/runtime/sockets/event_loop.hpp>
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -79,6 +80,8 @@ class bulk_server {
   loop_clock::time_point next_expiry_ = loop_clock::time_point::max();
 
   std::unique_ptr<event_loop> loop_;  // outlives all that it watches
+  /// The same from its start on.
+  std::atomic<event_loop*> serving_ = nullptr;
   bulk_secret secret_ = {};
   /// Its own; null: it has none.
   std::unique_ptr<door> door_;

@@ -51,9 +51,11 @@ std::shared_ptr<event_loop> shared_loop() {
   return started;
 }
 
-/// Runs `work` in the loop's thread, and waits for it.
+/// Runs `work` in the loop's thread, and waits for it. There at once: whoever serves at one door may be the last to
+/// hold what another one belongs to.
 template <class Work>
 void run_in(event_loop& loop, Work work) {
+  if (loop.is_here()) return work();
   const auto task = std::make_shared<std::packaged_task<void()>>(std::move(work));
   auto ended = task->get_future();
   loop.post([task] { (*task)(); });

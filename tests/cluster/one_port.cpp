@@ -3,7 +3,6 @@
 #include "test_program.hpp"
 
 #include <troupe/actors/fibers/ask.hpp>
-#include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 #include <troupe/runtime/remote_actors.hpp>
 #include <troupe/runtime/rpc_client.hpp>
@@ -76,7 +75,7 @@ void move_large_tensors(cluster& here) {
   const auto moved = coordinator.schedule([](const tensor& given) { return given; }, ones(many)).fetch();
   const auto large = strategy.variable("large", ones(many));
   say("moved {}", moved.element_count() + large.read().element_count());
-  sleep_for(10min);  // until it is killed
+  while (true) ::pause();  // until it is killed
 }
 
 const chief_program moves{"moves large tensors", move_large_tensors};

@@ -1,6 +1,7 @@
 #include "bulk_peers.hpp"
 
 #include <troupe/runtime/bulk/bulk_offers.hpp>
+#include <troupe/runtime/door/door.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace bulk_test;
@@ -231,6 +233,54 @@ BOOST_AUTO_TEST_CASE(done_may_fetch_again) {
   BOOST_REQUIRE((ended.wait_for(patience) == std::future_status::ready));
   BOOST_TEST(ended.get().ok());
   BOOST_TEST(is_patterned(destination));
+}
+
+namespace {
+
+/// A door of somebody else, who hands over whoever wants tensors.
+std::unique_ptr<troupe::door> door_for(troupe::door::serve taking) {
+  auto made = std::make_unique<troupe::door>("127.0.0.1", 0, troupe::door_options{});
+  made->open_for(troupe::door_service::tensors, std::move(taking));
+  return made;
+}
+
+}  // namespace
+
+/// Whoever opens a door waits for the thread of all doors, which meanwhile hands over who comes by another one.
+BOOST_AUTO_TEST_CASE(doors_are_opened_while_others_hand_over_who_comes) {
+  tcp_bulk sender;
+  const auto elsewhere =
+      door_for([&](troupe::descriptor entered, const troupe::door_hello&) { sender.adopt(std::move(entered)); });
+  sender.served_at({"127.0.0.1", elsewhere->port()});
+  const auto ticket = sender.offer(patterned(1), patience);
+  std::jthread coming{[&](const std::stop_token& enough) {
+    while (!enough.stop_requested()) plain_socket::enter(ticket);
+  }};
+  auto offered = 0;
+  for (auto times = 200; times > 0; --times) {
+    sender.move_to("127.0.0.1", "127.0.0.1");
+    if (troupe::refusal_in(sender.offer(patterned(1), patience).endpoint).ok()) ++offered;
+  }
+  coming.request_stop();
+  coming.join();
+  BOOST_TEST(offered == 200);
+}
+
+BOOST_AUTO_TEST_CASE(who_hands_over_may_be_the_last_to_hold_the_transport) {
+  auto transport = std::make_shared<tcp_bulk>();
+  const auto own = transport->offer(patterned(1), patience);  // by a door of its own
+  std::promise<void> gone;
+  const auto elsewhere = door_for([&](troupe::descriptor entered, const troupe::door_hello&) {
+    transport->adopt(std::move(entered));
+    transport.reset();
+    gone.set_value();
+  });
+  auto ticket = own;
+  auto endpoint = bulk_endpoint::parse(own.endpoint);
+  endpoint.port = elsewhere->port();
+  ticket.endpoint = endpoint.to_string();
+  plain_socket::enter(ticket);
+  BOOST_TEST((gone.get_future().wait_for(patience) == std::future_status::ready));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
