@@ -139,8 +139,7 @@ cluster_node::cluster_node(caf::actor_system& system, const task_config& config,
   // repeated once a second only. What answers at the chief's address is of no interest.
   const auto chief = config.cluster.address({"chief", 0});
   constexpr auto knock_limit = std::chrono::seconds{1};
-  tcp_connector::of_process().connect(chief, knock_limit, {},
-                                      [](const descriptor&, const door_hello&, const status&) {});
+  tcp_connector::of_process().connect(chief, knock_limit, {}, [](const channel&, const door_hello&, const status&) {});
 }
 
 cluster_node::~cluster_node() {

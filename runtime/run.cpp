@@ -258,6 +258,22 @@ void warn_of_flags_without_effect(const program_flags& flags) {
                     flags.size_flag, to_string(flags.config->task), flags.config_source));
 }
 
+/// Others would not let it in.
+void check_certificate(const program_flags& flags) {
+  if (!flags.config || !flags.who.tls) return;
+  const auto role = flags.who.tls->current()->own_role();
+  const auto& own = flags.config->task;
+  const auto& file = flags.who.tls->files().certificate;
+  if (role.job != own.job)
+    throw invalid_argument_error{fmt::format("this process is {} by {}, and its certificate \"{}\" is that of a {}",
+                                             to_string(own), flags.config_source, file, role.job)};
+  if (role.cluster != flags.who.cluster)
+    throw invalid_argument_error{
+        fmt::format("this process is of the cluster \"{}\", and its certificate \"{}\" of "
+                    "\"{}\"",
+                    flags.who.cluster, file, role.cluster)};
+}
+
 /// Reads the command line, hears signals, plays the role; every failure becomes an exit code.
 int run_process(int argc, char** argv, const run_options& options, const role& plays) {
   std::optional<program_flags> flags;
@@ -265,6 +281,7 @@ int run_process(int argc, char** argv, const run_options& options, const role& p
     flags = parse_program_flags(argc, argv, options.size);
     if (!flags) return exit_code::success;
     open_program_log(flags->log);
+    check_certificate(*flags);
     credentials::set_for_process(flags->who);
     warn_of_flags_without_effect(*flags);
   } catch (const CLI::ParseError& wrong) {

@@ -35,7 +35,8 @@ struct bulk_client::peer {
 };
 
 bulk_client::bulk_client(const tcp_bulk_options& options)
-    : options_(options), words_(words_for(door_service::tensors, options.self, options.with->secret)) {}
+    : options_(options),
+      words_(words_for(door_service::tensors, options.self, options.with->secret, options.with->tls)) {}
 
 bulk_client::~bulk_client() {
   if (!loop_) return;

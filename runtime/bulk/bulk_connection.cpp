@@ -35,12 +35,12 @@ void bulk_connection::start(const bulk_request& request, std::span<std::byte> de
     connect_timer_ = loop_.at(loop_clock::now(), [this] { connect_next(); });
   } else {
     state_ = state::requesting;
-    socket_->expect(EPOLLOUT);
+    peer_->expect(EPOLLOUT);
   }
 }
 
 void bulk_connection::connect_next() {
-  socket_.reset();
+  connecting_.reset();
   loop_.cancel(connect_timer_);
   while (next_address_ < addresses_.size()) {
     auto socket = start_connecting(addresses_[next_address_++]);
@@ -49,7 +49,7 @@ void bulk_connection::connect_next() {
       continue;
     }
     try {
-      socket_ =
+      connecting_ =
           std::make_unique<watched_socket>(loop_, std::move(socket), EPOLLOUT, [this](event_loop::events) { ready(); });
     } catch (const error& failed) {
       return end({.ended = failed.get_status()});
@@ -71,24 +71,24 @@ void bulk_connection::connect_next() {
 }
 
 void bulk_connection::connected() {
-  last_connect_error_ = connect_error(socket_->get());
+  last_connect_error_ = connect_error(connecting_->get());
   if (last_connect_error_ != 0) return connect_next();
   loop_.cancel(connect_timer_);
   state_ = state::visiting;
   try {
     visit_ = std::make_unique<visit>(
-        loop_, socket_->release(), words_(),
-        [this](descriptor connection, const door_hello&, const status& why) { entered(std::move(connection), why); });
+        loop_, connecting_->release(), words_(),
+        [this](channel connection, const door_hello&, const status& why) { entered(std::move(connection), why); });
   } catch (...) {
     end({.ended = status_of(std::current_exception())});
   }
 }
 
-void bulk_connection::entered(descriptor connection, const status& why) {
+void bulk_connection::entered(channel connection, const status& why) {
   if (!why.ok()) return end({.ended = why.wrap(fmt::format("the door of {} for bulk data", name_))});
   try {
-    socket_ = std::make_unique<watched_socket>(loop_, std::move(connection), EPOLLOUT,
-                                               [this](event_loop::events) { ready(); });
+    peer_ = std::make_unique<watched_channel>(loop_, std::move(connection), EPOLLOUT,
+                                              [this](event_loop::events) { ready(); });
   } catch (const error& failed) {
     return end({.ended = failed.get_status()});
   }
@@ -115,17 +115,17 @@ void bulk_connection::ready() {
 
 void bulk_connection::send_request() {
   const auto frame = std::as_bytes(std::span{&request_, 1});
-  const auto progress = send_some(socket_->get(), frame.subspan(sent_));
+  const auto progress = peer_->send_some(frame.subspan(sent_));
   if (progress.broken) return broke(progress.reason);
   sent_ += progress.bytes;
   if (sent_ < frame.size()) return;
   state_ = state::awaiting_reply;
-  socket_->expect(EPOLLIN);
+  peer_->expect(EPOLLIN);
 }
 
 void bulk_connection::receive_reply() {
   const auto frame = std::as_writable_bytes(std::span{&reply_, 1});
-  const auto progress = receive_some(socket_->get(), frame.subspan(reply_received_));
+  const auto progress = peer_->receive_some(frame.subspan(reply_received_));
   if (progress.blocked) return;
   if (progress.broken) return broke(progress.reason);
   reply_received_ += progress.bytes;
@@ -173,7 +173,7 @@ status bulk_connection::judge_reply() const {
 void bulk_connection::receive_content() {
   for (std::size_t turn = 0; turn < bulk_turn_bytes && received_ < destination_.size();) {
     const auto rest = destination_.subspan(received_);
-    const auto progress = receive_some(socket_->get(), rest.first(std::min(rest.size(), bulk_turn_bytes - turn)));
+    const auto progress = peer_->receive_some(rest.first(std::min(rest.size(), bulk_turn_bytes - turn)));
     if (progress.blocked) return;
     if (progress.broken) return broke(progress.reason);
     received_ += progress.bytes;

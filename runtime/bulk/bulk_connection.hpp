@@ -9,6 +9,7 @@
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/bulk/bulk_protocol.hpp>
 #include <troupe/runtime/door/visit.hpp>
+#include <troupe/runtime/door/watched_channel.hpp>
 #include <troupe/runtime/sockets/event_loop.hpp>
 #include <troupe/runtime/sockets/socket.hpp>
 
@@ -53,7 +54,7 @@ class bulk_connection {
 
   void connect_next();
   void connected();
-  void entered(descriptor connection, const status& why);
+  void entered(channel connection, const status& why);
   void ready();
   void send_request();
   void receive_reply();
@@ -68,8 +69,9 @@ class bulk_connection {
   const std::vector<socket_address> addresses_;
   const visitor_words words_;
   const std::function<void(ending)> on_end_;
-  std::unique_ptr<watched_socket> socket_;
+  std::unique_ptr<watched_socket> connecting_;
   std::unique_ptr<visit> visit_;
+  std::unique_ptr<watched_channel> peer_;
   event_loop::timer connect_timer_{};
   std::size_t next_address_ = 0;
   int last_connect_error_ = 0;

@@ -33,7 +33,7 @@ bool same_secret(const bulk_secret& left, const bulk_secret& right) {
 }  // namespace
 
 struct bulk_server::connection {
-  std::unique_ptr<watched_socket> socket;
+  std::unique_ptr<watched_channel> peer;
   loop_clock::time_point last_progress = loop_clock::now();
   bulk_request request;
   std::size_t received = 0;
@@ -88,22 +88,22 @@ void bulk_server::start() {
 task_address bulk_server::own_door() {
   if (!door_) {
     check_may_listen(*options_.with, options_.listen_host);
-    auto opened =
-        std::make_unique<door>(options_.listen_host, options_.port,
-                               door_options{.self = options_.self, .secret = options_.with->secret, .strangers = {}});
-    opened->open_for(door_service::tensors,
-                     [this](descriptor entered, const door_hello&) { adopt(std::move(entered)); });
+    auto opened = std::make_unique<door>(
+        options_.listen_host, options_.port,
+        door_options{
+            .self = options_.self, .secret = options_.with->secret, .tls = options_.with->tls, .strangers = {}});
+    opened->open_for(door_service::tensors, [this](channel entered, const door_hello&) { adopt(std::move(entered)); });
     door_ = std::move(opened);
   }
   return {options_.advertised_host.empty() ? options_.listen_host : options_.advertised_host, door_->port()};
 }
 
-void bulk_server::adopt(descriptor entered) {
+void bulk_server::adopt(channel entered) {
   // Without the mutex: the thread of all doors runs this, and who holds it may wait for that thread, to open one.
   auto* const loop = serving_.load();
   if (loop == nullptr) return;
   // Shared, because a std::function is copyable.
-  const auto kept = std::make_shared<descriptor>(std::move(entered));
+  const auto kept = std::make_shared<channel>(std::move(entered));
   loop->post([this, kept] { serve(std::move(*kept)); });
 }
 
@@ -143,7 +143,7 @@ void bulk_server::expire_offers() {
   next_expiry_ = std::min(next_expiry_, *next);
 }
 
-void bulk_server::serve(descriptor entered) {
+void bulk_server::serve(channel entered) {
   waiting_.push_back(std::move(entered));
   serve_waiting();
 }
@@ -156,7 +156,7 @@ void bulk_server::serve_waiting() {
   }
 }
 
-void bulk_server::add_connection(descriptor accepted) {
+void bulk_server::add_connection(channel entered) {
   const auto number = ++last_connection_;
   auto added = std::make_unique<connection>();
   auto ready = [this, number](event_loop::events) {
@@ -164,7 +164,7 @@ void bulk_server::add_connection(descriptor accepted) {
     serve_waiting();
   };
   try {
-    added->socket = std::make_unique<watched_socket>(*loop_, std::move(accepted), EPOLLIN, std::move(ready));
+    added->peer = std::make_unique<watched_channel>(*loop_, std::move(entered), EPOLLIN, std::move(ready));
   } catch (const resource_exhausted_error&) {
     return;  // closes the connection, and its peer reports that
   }
@@ -198,7 +198,7 @@ bool bulk_server::advance(connection& peer) { return peer.replying ? send_reply(
 /// False when the connection is over; the same for send_reply.
 bool bulk_server::receive_request(connection& peer) {
   const auto frame = std::as_writable_bytes(std::span{&peer.request, 1});
-  const auto progress = receive_some(peer.socket->get(), frame.subspan(peer.received));
+  const auto progress = peer.peer->receive_some(frame.subspan(peer.received));
   if (progress.blocked) return true;
   if (progress.broken) return false;
   peer.received += progress.bytes;
@@ -221,7 +221,7 @@ bool bulk_server::receive_request(connection& peer) {
   peer.received = 0;
   peer.sent = 0;
   peer.replying = true;
-  peer.socket->expect(EPOLLOUT);
+  peer.peer->expect(EPOLLOUT);
   return send_reply(peer);
 }
 
@@ -233,7 +233,7 @@ bool bulk_server::send_reply(connection& peer) {
     const auto in_header = peer.sent < header.size();
     const auto part = in_header ? header.subspan(peer.sent) : content.subspan(peer.sent - header.size());
     const auto limited = part.first(std::min(part.size(), bulk_turn_bytes - turn));
-    const auto progress = send_some(peer.socket->get(), limited, in_header && !content.empty());
+    const auto progress = peer.peer->send_some(limited, in_header && !content.empty());
     if (progress.blocked) return true;
     if (progress.broken) return false;
     peer.last_progress = loop_clock::now();
@@ -243,7 +243,7 @@ bool bulk_server::send_reply(connection& peer) {
   if (peer.sent < total) return true;
   peer.content = {};
   peer.replying = false;
-  peer.socket->expect(EPOLLIN);
+  peer.peer->expect(EPOLLIN);
   return true;
 }
 

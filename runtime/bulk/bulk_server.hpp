@@ -15,6 +15,7 @@
 #include <troupe/runtime/bulk/bulk_options.hpp>
 #include <troupe/runtime/bulk/bulk_protocol.hpp>
 #include <troupe/runtime/door/door.hpp>
+#include <troupe/runtime/door/watched_channel.hpp>
 #include <troupe/runtime/sockets/event_loop.hpp>
 
 #include <atomic>
@@ -45,7 +46,7 @@ class bulk_server {
   offer_place offer(buffer content, loop_clock::duration lifetime);
   /// Serves a connection that came in by somebody else's door. Any thread, as those below. Closes it if nothing was
   /// ever offered.
-  void adopt(descriptor entered);
+  void adopt(channel entered);
   /// What is offered from now on is fetched by this door of somebody else; nothing: by one of its own.
   void served_at(std::optional<task_address> other);
   /// The same if it is this one.
@@ -60,9 +61,9 @@ class bulk_server {
   task_address own_door();
   // In the loop's thread:
   void expire_offers();
-  void serve(descriptor entered);
+  void serve(channel entered);
   void serve_waiting();
-  void add_connection(descriptor accepted);
+  void add_connection(channel entered);
   /// Whether there is some.
   bool make_room();
   void close_stalled();
@@ -87,7 +88,7 @@ class bulk_server {
   std::unique_ptr<door> door_;
   std::vector<std::unique_ptr<door>> earlier_doors_;
   /// For which there is no place yet. A door's limit is theirs.
-  std::deque<descriptor> waiting_;
+  std::deque<channel> waiting_;
   std::map<std::uint64_t, std::unique_ptr<connection>> connections_;
   std::uint64_t last_connection_ = 0;
   event_loop::timer expiry_timer_{};

@@ -1,8 +1,10 @@
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
+#include <troupe/runtime/door/certified_party.hpp>
 
 #include <fmt/format.h>
 
 #include <string_view>
+#include <utility>
 
 namespace troupe {
 
@@ -24,7 +26,7 @@ tcp_bulk_options validated(tcp_bulk_options options) {
   require(options.stall_limit >= std::chrono::milliseconds{1} && options.stall_limit <= std::chrono::hours{24},
           "stall_limit must lie between a millisecond and a day");
   if (!options.with) options.with = credentials::of_process();
-  options.self.cluster = options.with->cluster;
+  options.self = introduced(std::move(options.self), *options.with);
   return options;
 }
 

@@ -36,7 +36,7 @@ class tcp_bulk : public bulk_transport {
 
   bulk_ticket offer(buffer content, duration lifetime) override;
   /// Serves whoever came in by a door of somebody else and wants tensors. Any thread, as those below.
-  void adopt(descriptor connection) { server_.adopt(std::move(connection)); }
+  void adopt(channel connection) { server_.adopt(std::move(connection)); }
   /// What is offered from now on is fetched by a door of somebody else, at this address. Without one, by a door of its
   /// own.
   void served_at(const task_address& door) { server_.served_at(door); }

@@ -2,6 +2,7 @@
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/basp_listener.hpp>
+#include <troupe/runtime/cluster/door_scribe.hpp>
 #include <troupe/runtime/cluster/with_basp_broker.hpp>
 #include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/door/door.hpp>
@@ -62,7 +63,7 @@ open_ports& ports() {
 }
 
 /// Tensors go to whoever offers them in this process now.
-void serve_tensors(descriptor connection, const door_hello&) {
+void serve_tensors(channel connection, const door_hello&) {
   if (const auto offers = std::dynamic_pointer_cast<tcp_bulk>(bulk_transport::current()))
     offers->adopt(std::move(connection));
 }
@@ -77,12 +78,14 @@ std::uint16_t listen_for_basp(caf::actor_system& system, const caf::strong_actor
   const auto broker = basp_broker_of(system);
   const auto upkeep = [broker, &system] { with_basp_broker(system, broker, close_half_frames); };
   try {
-    auto opened = std::make_unique<door>(
-        host, where.port,
-        door_options{.self = party_of(system, *with, as), .secret = with->secret, .strangers = {.upkeep = upkeep}});
+    auto opened = std::make_unique<door>(host, where.port,
+                                         door_options{.self = party_of(system, *with, as),
+                                                      .secret = with->secret,
+                                                      .tls = with->tls,
+                                                      .strangers = {.upkeep = upkeep}});
     const auto port = opened->port();
-    opened->open_for(door_service::messages, [=, &system](descriptor connection, const door_hello& visitor) {
-      auto scribe = system.middleman().backend().new_scribe(connection.release());
+    opened->open_for(door_service::messages, [=, &system](channel connection, const door_hello& visitor) {
+      auto scribe = make_scribe(system.middleman().backend(), std::move(connection));
       expect_at(system, scribe->hdl(), visitor.who);
       // The broker answers with its own handshake and reads from there.
       caf::anon_send(broker, caf::publish_atom_v, std::move(scribe), port, whom, interface);

@@ -1,8 +1,9 @@
 #include <troupe/actors/functions/build_id.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
+#include <troupe/runtime/cluster/door_scribe.hpp>
 #include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
-#include <troupe/runtime/door/handshake.hpp>
+#include <troupe/runtime/door/certified_party.hpp>
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -18,23 +19,25 @@ namespace {
 
 class links_by_doors final : public connector {
  public:
-  links_by_doors(caf::actor_system& system, visitor_words words) : system_(system), words_(std::move(words)) {}
+  links_by_doors(caf::actor_system& system, visitor_words words, bool is_certified)
+      : system_(system), words_(std::move(words)), is_certified_(is_certified) {}
 
   void connect(const task_address& where, duration limit, ended done) override {
-    tcp_connector::of_process().connect(
-        where, limit, words_,
-        [&system = system_, done = std::move(done)](descriptor socket, const door_hello& host, const status& why) {
-          if (!why.ok()) return done({}, why);
-          // Shared, because a std::function is copyable.
-          const auto kept = std::make_shared<descriptor>(std::move(socket));
-          done(
-              [&system, kept, who = host.who](caf::io::network::multiplexer& network) {
-                auto scribe = network.new_scribe(kept->release());
-                if (scribe) expect_at(system, scribe->hdl(), who);
-                return scribe;
-              },
-              {});
-        });
+    auto entered = [is_certified = is_certified_, &system = system_, done = std::move(done)](
+                       channel opened, const door_hello& host, status why) {
+      if (why.ok() && is_certified) why = check_serves(host.who);
+      if (!why.ok()) return done({}, why);
+      // Shared, because a std::function is copyable.
+      const auto kept = std::make_shared<channel>(std::move(opened));
+      done(
+          [&system, kept, who = host.who](caf::io::network::multiplexer& network) {
+            auto scribe = make_scribe(network, std::move(*kept));
+            if (scribe) expect_at(system, scribe->hdl(), who);
+            return scribe;
+          },
+          {});
+    };
+    tcp_connector::of_process().connect(where, limit, words_, std::move(entered));
   }
 
   // CAF's handles are the numbers of sockets. It reads the end of this one next, as if its peer had closed it.
@@ -43,23 +46,25 @@ class links_by_doors final : public connector {
  private:
   caf::actor_system& system_;
   const visitor_words words_;
+  const bool is_certified_;
 };
 
 }  // namespace
 
 door_party party_of(const caf::actor_system& system, const credentials& with, const door_role& as) {
-  return {.cluster = with.cluster,
-          .task = as.task,
-          .incarnation = as.incarnation,
-          .build_id = program_build_id(),
-          .process = caf::to_string(system.node())};
+  return introduced({.task = as.task,
+                     .incarnation = as.incarnation,
+                     .build_id = program_build_id(),
+                     .process = caf::to_string(system.node())},
+                    with);
 }
 
 std::shared_ptr<connector> links_of(caf::actor_system& system, const door_role& as) {
   if (const auto* const own = dynamic_cast<const own_connections*>(&system.config())) return own->make_connector();
   const auto with = credentials::of_process();
-  return std::make_shared<links_by_doors>(system,
-                                          words_for(door_service::messages, party_of(system, *with, as), with->secret));
+  return std::make_shared<links_by_doors>(
+      system, words_for(door_service::messages, party_of(system, *with, as), with->secret, with->tls),
+      with->tls != nullptr);
 }
 
 }  // namespace troupe

@@ -109,7 +109,7 @@ void tcp_connector::attempt_ended(std::uint64_t number, std::uint64_t attempt) {
   auto socket = of.attempts.extract(attempt).mapped()->release();
   of.reason = connect_error(socket.get());
   if (of.reason != 0) return attempt_failed(number);
-  if (!of.words) return finish(number, std::move(socket), {}, {});
+  if (!of.words) return finish(number, channel{std::move(socket)}, {}, {});
   visit_host(number, std::move(socket));
 }
 
@@ -118,12 +118,12 @@ void tcp_connector::visit_host(std::uint64_t number, descriptor socket) {
   loop_->cancel(of.next);
   of.attempts.clear();
   try {
-    of.visiting = std::make_unique<visit>(
-        *loop_, std::move(socket), of.words(),
-        [this, number](descriptor entered, const door_hello& host, const status& why) {
-          const auto& where = races_.at(number)->where;
-          finish(number, std::move(entered), host, why.ok() ? why : why.wrap("the door at " + to_string(where)));
-        });
+    of.visiting = std::make_unique<visit>(*loop_, std::move(socket), of.words(),
+                                          [this, number](channel entered, const door_hello& host, const status& why) {
+                                            const auto& where = races_.at(number)->where;
+                                            finish(number, std::move(entered), host,
+                                                   why.ok() ? why : why.wrap("the door at " + to_string(where)));
+                                          });
   } catch (...) {
     finish(number, {}, {}, status_of(std::current_exception()));
   }
@@ -142,11 +142,11 @@ void tcp_connector::attempt_failed(std::uint64_t number) {
           fmt::format("no connection to {}: {}", to_string(of.where), std::strerror(of.reason))});
 }
 
-void tcp_connector::finish(std::uint64_t number, descriptor socket, const door_hello& host, const status& why) {
+void tcp_connector::finish(std::uint64_t number, channel opened, const door_hello& host, const status& why) {
   const auto over = races_.extract(number);
   loop_->cancel(over.mapped()->next);
   loop_->cancel(over.mapped()->deadline);
-  over.mapped()->done(std::move(socket), host, why);
+  over.mapped()->done(std::move(opened), host, why);
 }
 
 }  // namespace troupe

@@ -11,7 +11,7 @@
 
 #include <troupe/actors/fibers/time.hpp>
 #include <troupe/actors/messages/task.hpp>
-#include <troupe/runtime/door/handshake.hpp>
+#include <troupe/runtime/door/visit.hpp>
 #include <troupe/runtime/sockets/event_loop.hpp>
 #include <troupe/runtime/sockets/name_lookup.hpp>
 
@@ -32,8 +32,8 @@ struct tcp_connector_options {
 class tcp_connector {
  public:
   using name_lookup = std::function<decltype(look_up_name)>;
-  /// Takes the socket, which does not block, and who is there; or none and why.
-  using connected = std::function<void(descriptor socket, const door_hello& host, const status& why)>;
+  /// Takes the connection, which does not block, and who is there; or none and why.
+  using connected = std::function<void(channel opened, const door_hello& host, const status& why)>;
 
   /// The thread starts with the first connect.
   explicit tcp_connector(tcp_connector_options options = {}, name_lookup look_up = look_up_name);
@@ -59,7 +59,7 @@ class tcp_connector {
   void attempt_failed(std::uint64_t number);
   void give_up(std::uint64_t number);
   void visit_host(std::uint64_t number, descriptor socket);
-  void finish(std::uint64_t number, descriptor socket, const door_hello& host, const status& why);
+  void finish(std::uint64_t number, channel opened, const door_hello& host, const status& why);
 
   const tcp_connector_options options_;
   const name_lookup look_up_;

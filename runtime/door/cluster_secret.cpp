@@ -35,7 +35,7 @@ descriptor open_to_read(const std::string& path) {
 }
 
 /// As PostgreSQL and OpenSSH ask of their keys.
-void check_owner(const struct stat& found, const std::string& path) {
+void check_owner(const struct stat& found, const char* what, const std::string& path) {
   if (!S_ISREG(found.st_mode))
     throw invalid_argument_error{fmt::format("the secret is to be read from \"{}\", which is no file", path)};
   constexpr mode_t of_others = S_IRWXG | S_IRWXO;
@@ -44,9 +44,9 @@ void check_owner(const struct stat& found, const std::string& path) {
   const auto of_root = found.st_uid == 0 && (found.st_mode & of_others_if_root_has_it) == 0;
   if (own || of_root) return;
   throw permission_denied_error{
-      fmt::format("the file of the secret, \"{}\", belongs to user {} with the mode {:04o}, so others may know it; "
-                  "expected one of this user (chmod 600), or of root that others can't read (chmod 640)",
-                  path, found.st_uid, found.st_mode & ALLPERMS)};
+      fmt::format("the {}, \"{}\", belongs to user {} with the mode {:04o}, so others may know it; expected one of "
+                  "this user (chmod 600), or of root that others can't read (chmod 640)",
+                  what, path, found.st_uid, found.st_mode & ALLPERMS)};
 }
 
 std::string read_all(const descriptor& file, const std::string& path) {
@@ -71,6 +71,13 @@ std::string read_all(const descriptor& file, const std::string& path) {
 
 }  // namespace
 
+void check_owned_as_a_secret(const char* what, const std::string& path) {
+  struct stat found = {};
+  if (::stat(path.c_str(), &found) != 0)
+    throw not_found_error{fmt::format("the {}, \"{}\", can't be read: {}", what, path, std::strerror(errno))};
+  check_owner(found, what, path);
+}
+
 cluster_secret::cluster_secret(std::string text) : text_(std::move(text)) {
   if (text_.size() >= bytes_min && text_.size() <= bytes_max) return;
   const auto size = text_.size();
@@ -92,7 +99,7 @@ std::shared_ptr<const cluster_secret> cluster_secret::read(const std::string& pa
   const auto file = open_to_read(path);
   struct stat found = {};
   ::fstat(file.get(), &found);
-  check_owner(found, path);
+  check_owner(found, "file of the secret", path);
   auto text = read_all(file, path);
   text.resize(text.find_last_not_of(" \t\r\n") + 1);
   try {

@@ -45,4 +45,8 @@ class cluster_secret {
   std::string text_;
 };
 
+/// Whether others can't read or write a file, by the rules of read(). `what` names it: "key of a certificate".
+/// @throws as read()
+void check_owned_as_a_secret(const char* what, const std::string& path);
+
 }  // namespace troupe

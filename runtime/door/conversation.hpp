@@ -1,11 +1,15 @@
-// A handshake over a socket that does not block: what both sides of a door do with their bytes.
+// A handshake over a socket that does not block: what both sides of a door do with their bytes. Under TLS if this side
+// has certificates, and the other side's must be right before a word is said.
 #pragma once
 
 #include <troupe/runtime/door/handshake.hpp>
+#include <troupe/runtime/door/tls_session.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace troupe {
@@ -17,20 +21,37 @@ class conversation {
     waits,
     /// The handshake is over, and what it had to say is said.
     over,
-    /// The other side has hung up, or reads nothing.
+    /// The other side has hung up, or reads nothing, or is none of this cluster's (failure()).
     gone,
   };
 
-  explicit conversation(std::unique_ptr<handshake> side) : side_(std::move(side)) {}
+  conversation(std::unique_ptr<handshake> side, tls_session::side which, std::shared_ptr<const tls_context> tls)
+      : side_(std::move(side)), which_(which), tls_(std::move(tls)) {}
 
-  /// Says and hears what can be said and heard now. Reads nothing that comes after the handshake.
+  /// Says and hears what can be said and heard now, always over the same socket. Reads nothing that comes after the
+  /// handshake, but under TLS some of it may lie in the session.
   progress go_on(int socket);
   const handshake& side() const { return *side_; }
+  /// Why the two did not come to words; ok if they did.
+  const status& failure() const { return failure_; }
+  /// Whether it is under TLS, from the end of that handshake on.
+  bool is_private() const { return is_private_; }
+  /// Whom the other side's certificate names; nothing without TLS.
+  std::optional<certified_role> certified() const { return session_ ? session_->peer() : std::nullopt; }
+  /// For whoever goes on with the connection; nothing without TLS.
+  std::optional<tls_session> take_session() { return std::exchange(session_, std::nullopt); }
 
  private:
+  progress begin_tls(int socket);
   bool say(int socket);
+  socket_progress receive(int socket, std::span<std::byte> into);
 
   const std::unique_ptr<handshake> side_;
+  const tls_session::side which_;
+  const std::shared_ptr<const tls_context> tls_;
+  std::optional<tls_session> session_;
+  bool is_private_ = false;
+  status failure_;
   std::array<char, words_bytes_max> heard_{};
   std::size_t heard_bytes_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
@@ -33,6 +34,26 @@ struct own_credentials {
   std::shared_ptr<const credentials> value;
 };
 
+/// Of these files, or of those that the environment names; null without any.
+std::shared_ptr<const tls_identity> read_tls(tls_files files) {
+  const std::array<std::pair<std::string*, const char*>, 3> all{{{&files.certificate, tls_certificate_variable},
+                                                                 {&files.key, tls_key_variable},
+                                                                 {&files.authority, tls_authority_variable}}};
+  const char* missing = nullptr;
+  auto given = 0;
+  for (const auto& [file, variable] : all) {
+    if (file->empty()) *file = environment(variable);
+    file->empty() ? static_cast<void>(missing = variable) : static_cast<void>(++given);
+  }
+  if (given == 0) return nullptr;
+  if (missing != nullptr)
+    throw invalid_argument_error{
+        fmt::format("TLS needs a certificate, its key and the authority's certificate, and {} "
+                    "is missing; troupe certs makes all",
+                    missing)};
+  return std::make_shared<const tls_identity>(std::move(files));
+}
+
 /// What is no address of this machine can't be listened on, which is said by who tries.
 bool is_reached_from_here_only(const std::string& host) {
   const auto is_everywhere = host.empty() || host == "0.0.0.0" || host == "::";
@@ -53,10 +74,12 @@ own_credentials& own() {
 
 }  // namespace
 
-credentials credentials::from_environment(std::string secret_file) {
+credentials credentials::from_environment(credential_files before) {
   credentials result{.cluster = environment(cluster_variable), .secret = nullptr, .insecure = is_insecure()};
-  if (secret_file.empty()) secret_file = environment(secret_variable);
-  if (!secret_file.empty()) result.secret = cluster_secret::read(secret_file);
+  if (before.secret.empty()) before.secret = environment(secret_variable);
+  if (!before.secret.empty()) result.secret = cluster_secret::read(before.secret);
+  result.tls = read_tls(std::move(before.tls));
+  if (result.tls && result.cluster.empty()) result.cluster = result.tls->current()->own_role().cluster;
   return result;
 }
 
@@ -75,7 +98,7 @@ void credentials::set_for_process(credentials mine) {
 }
 
 void check_may_listen(const credentials& with, const std::string& host) {
-  if (with.secret || is_reached_from_here_only(host)) return;
+  if (with.secret || with.tls || is_reached_from_here_only(host)) return;
   static std::once_flag once;
   if (with.insecure)
     return std::call_once(once, warn, host,
@@ -87,13 +110,14 @@ void check_may_listen(const credentials& with, const std::string& host) {
 }
 
 void check_may_listen_for_grpc(const credentials& with, const std::string& host) {
-  if (is_reached_from_here_only(host)) return;
+  if (with.tls || is_reached_from_here_only(host)) return;
   static std::once_flag once;
   if (with.insecure) return std::call_once(once, warn, host, "call the methods of its gRPC servers");
-  throw permission_denied_error{fmt::format(
-      "clients of gRPC know no secret, so nobody is kept out and a port is opened on loopback only, and not on {}; let "
-      "whoever reaches it in by {}=1, or put something in front of it that knows its callers",
-      in_words(host), insecure_variable)};
+  throw permission_denied_error{
+      fmt::format("clients of gRPC know no secret, so nobody is kept out and a port is opened on loopback only, and "
+                  "not on {}; give "
+                  "the process a certificate ({}; troupe certs makes one), or let whoever reaches it in by {}=1",
+                  in_words(host), tls_certificate_variable, insecure_variable)};
 }
 
 }  // namespace troupe

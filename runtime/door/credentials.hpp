@@ -3,6 +3,7 @@
 
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/door/cluster_secret.hpp>
+#include <troupe/runtime/door/tls_identity.hpp>
 
 #include <memory>
 #include <string>
@@ -13,18 +14,31 @@ namespace troupe {
 inline constexpr auto secret_variable = "TROUPE_SECRET_FILE";
 inline constexpr auto cluster_variable = "TROUPE_CLUSTER";
 inline constexpr auto insecure_variable = "TROUPE_INSECURE";
+/// Those that name the files of TLS.
+inline constexpr auto tls_certificate_variable = "TROUPE_TLS_CERTIFICATE";
+inline constexpr auto tls_key_variable = "TROUPE_TLS_KEY";
+inline constexpr auto tls_authority_variable = "TROUPE_TLS_CA";
+
+/// Files that go before those of the environment; empty: they don't.
+struct credential_files {
+  std::string secret = {};
+  tls_files tls = {};
+};
 
 struct credentials {
   /// Processes that say another name are kept out, which helps against a wrong address. Empty: none.
   std::string cluster = {};
   /// Null: whoever reaches a port may enter, so ports are open on this machine's loopback only.
   std::shared_ptr<const cluster_secret> secret = nullptr;
-  /// Whether ports may be open to other machines without a secret.
+  /// Null: what is said is neither encrypted nor bound to roles.
+  std::shared_ptr<const tls_identity> tls = nullptr;
+  /// Whether ports may be open to other machines without any of these.
   bool insecure = false;
 
-  /// TROUPE_CLUSTER, TROUPE_SECRET_FILE (cluster_secret::read) and TROUPE_INSECURE=1. The secret is read from another
-  /// file if one is given. @throws what read() throws; invalid_argument_error for another value than 0 or 1
-  static credentials from_environment(std::string secret_file = {});
+  /// TROUPE_CLUSTER, TROUPE_SECRET_FILE (cluster_secret::read), TROUPE_INSECURE=1, and TROUPE_TLS_CERTIFICATE, _KEY and
+  /// _CA, all or none (tls_context::load). The cluster is that of the certificate if nothing says one.
+  /// @throws what read() and load() throw; invalid_argument_error that names the variable
+  static credentials from_environment(credential_files before = {});
 
   /// The process's own, from the environment when they are first asked for. Any thread, as set_for_process.
   static std::shared_ptr<const credentials> of_process();

@@ -1,3 +1,4 @@
+#include <troupe/runtime/door/certified_party.hpp>
 #include <troupe/runtime/door/conversation.hpp>
 #include <troupe/runtime/door/door.hpp>
 #include <troupe/runtime/sockets/socket.hpp>
@@ -23,7 +24,8 @@ class door_reception final : public reception {
   explicit door_reception(door& at)
       : door_(at),
         talk_(std::make_unique<host_handshake>(at.options_.self, at.options_.secret,
-                                               [&at](const door_hello& visitor) { return at.admit(visitor); })) {}
+                                               [this](const door_hello& visitor) { return admit(visitor); }),
+              tls_session::side::host, at.options_.tls ? at.options_.tls->current() : nullptr) {}
 
   finding hear(int socket) override {
     if (talk_.side().has_refused()) return wait_for_end(socket);
@@ -31,7 +33,7 @@ class door_reception final : public reception {
       case conversation::progress::waits:
         return finding::undecided;
       case conversation::progress::gone:
-        return finding::gone;
+        return talk_.failure().ok() ? finding::gone : finding::wrong;
       case conversation::progress::over:
         break;
     }
@@ -39,9 +41,13 @@ class door_reception final : public reception {
     return talk_.side().has_refused() ? wait_for_end(socket) : finding::wrong;
   }
 
-  std::string reason() const override { return talk_.side().result().message(); }
+  std::string reason() const override {
+    return talk_.failure().ok() ? talk_.side().result().message() : talk_.failure().message();
+  }
 
-  void welcome(descriptor connection) override { door_.welcome(std::move(connection), talk_.side().other()); }
+  void welcome(descriptor connection) override {
+    door_.welcome(channel{std::move(connection), talk_.take_session()}, talk_.side().other());
+  }
 
  private:
   /// What else he has said by then is passed over, since closing with it unread could cost him the reason. Whoever says
@@ -55,6 +61,12 @@ class door_reception final : public reception {
       passed_over_ += came.bytes;
     }
     return finding::wrong;
+  }
+
+  status admit(const door_hello& visitor) const {
+    if (talk_.is_private())
+      if (auto why = check_certified(talk_.certified(), visitor.who); !why.ok()) return why;
+    return door_.admit(visitor);
   }
 
   door& door_;
@@ -88,7 +100,7 @@ status door::admit(const door_hello& visitor) const {
   return {status_code::unavailable, fmt::format("it has nobody for {} now", to_string(visitor.wanted))};
 }
 
-void door::welcome(descriptor connection, const door_hello& visitor) {
+void door::welcome(channel connection, const door_hello& visitor) {
   const std::scoped_lock lock{mutex_};
   // What has ended since it was admitted closes the connection.
   if (const auto found = services_.find(visitor.wanted); found != services_.end())

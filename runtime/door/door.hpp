@@ -7,8 +7,10 @@
 #pragma once
 
 #include <troupe/runtime/door/acceptor.hpp>
+#include <troupe/runtime/door/channel.hpp>
 #include <troupe/runtime/door/door_words.hpp>
 #include <troupe/runtime/door/handshake.hpp>
+#include <troupe/runtime/door/tls_identity.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -24,6 +26,8 @@ struct door_options {
   door_party self;
   /// Null: whoever comes may enter.
   std::shared_ptr<const cluster_secret> secret;
+  /// Null: in the clear.
+  std::shared_ptr<const tls_identity> tls;
   acceptor_options strangers;
 };
 
@@ -34,7 +38,7 @@ class door {
  public:
   /// Gets a connection, non-blocking, whose next byte is the service's. Runs in the thread of all acceptors: it must
   /// not throw, block, or use the door.
-  using serve = std::function<void(descriptor connection, const door_hello& visitor)>;
+  using serve = std::function<void(channel connection, const door_hello& visitor)>;
 
   /// Listens from here on, on all addresses if `host` is empty; port 0 takes a free one.
   /// @throws what acceptor throws; invalid_argument_error for a party whose names are too long
@@ -56,7 +60,7 @@ class door {
   friend class door_reception;
 
   status admit(const door_hello& visitor) const;
-  void welcome(descriptor connection, const door_hello& visitor);
+  void welcome(channel connection, const door_hello& visitor);
 
   const door_options options_;
   mutable std::mutex mutex_;

@@ -127,11 +127,6 @@ void visitor_handshake::hear_welcome(std::string_view content) {
   if (take_hello(introduction)) end({});
 }
 
-visitor_words words_for(door_service wanted, const door_party& self,
-                        const std::shared_ptr<const cluster_secret>& secret) {
-  return [=] { return std::make_unique<visitor_handshake>(wanted, self, secret); };
-}
-
 // --- the host -------------------------------------------------------------------------------------------------------
 
 host_handshake::host_handshake(door_party self, std::shared_ptr<const cluster_secret> secret, admission admit)

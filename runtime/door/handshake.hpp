@@ -94,11 +94,6 @@ class visitor_handshake final : public handshake {
   bool has_heard_hello_ = false;
 };
 
-/// Makes what a visitor says, for each connection anew.
-using visitor_words = std::function<std::unique_ptr<visitor_handshake>()>;
-visitor_words words_for(door_service wanted, const door_party& self,
-                        const std::shared_ptr<const cluster_secret>& secret);
-
 class host_handshake final : public handshake {
  public:
   /// Whether this visitor, who has proved what there is to prove, may enter; the visitor hears why not.

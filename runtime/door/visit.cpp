@@ -1,3 +1,4 @@
+#include <troupe/runtime/door/certified_party.hpp>
 #include <troupe/runtime/door/visit.hpp>
 
 #include <utility>
@@ -6,9 +7,17 @@
 
 namespace troupe {
 
+visitor_words words_for(door_service wanted, const door_party& self,
+                        const std::shared_ptr<const cluster_secret>& secret,
+                        const std::shared_ptr<const tls_identity>& tls) {
+  return [=]() -> visitor_side {
+    return {std::make_unique<visitor_handshake>(wanted, self, secret), tls ? tls->current() : nullptr};
+  };
+}
+
 // The first words go as soon as the connection takes any.
-visit::visit(event_loop& loop, descriptor connection, std::unique_ptr<visitor_handshake> words, ended done)
-    : talk_(std::move(words)),
+visit::visit(event_loop& loop, descriptor connection, visitor_side words, ended done)
+    : talk_(std::move(words.words), tls_session::side::visitor, std::move(words.tls)),
       done_(std::move(done)),
       socket_(loop, std::move(connection), EPOLLOUT, [this](event_loop::events) { go_on(); }) {}
 
@@ -18,16 +27,19 @@ void visit::go_on() {
     case conversation::progress::waits:
       return socket_.expect(EPOLLIN);
     case conversation::progress::gone:
-      why = {status_code::unavailable, "it closed the connection before it had said whether this process may enter"};
+      why = talk_.failure();
+      if (why.ok())
+        why = {status_code::unavailable, "it closed the connection before it had said whether this process may enter"};
       break;
     case conversation::progress::over:
       why = talk_.side().result();
+      if (why.ok() && talk_.is_private()) why = check_certified(talk_.certified(), talk_.side().other().who);
       break;
   }
   const auto done = done_;
   const auto host = talk_.side().other();
-  auto connection = socket_.release();
-  if (!why.ok()) connection.reset();
+  channel connection{socket_.release(), talk_.take_session()};
+  if (!why.ok()) connection = {};
   done(std::move(connection), host, why);
 }
 

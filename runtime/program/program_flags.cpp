@@ -24,6 +24,9 @@ constexpr auto help =
     "  --troupe-secret-file FILE the cluster's secret, in place of TROUPE_SECRET_FILE: at least 16 bytes, in a file "
     "that\n"
     "                            nobody else can read\n"
+    "  --troupe-tls-certificate FILE, --troupe-tls-key FILE, --troupe-tls-ca FILE\n"
+    "                            what this process shows and whom it believes, in place of TROUPE_TLS_CERTIFICATE,\n"
+    "                            TROUPE_TLS_KEY and TROUPE_TLS_CA; all is encrypted then (troupe certs makes them)\n"
     "  --troupe-cluster NAME     the cluster's name, in place of TROUPE_CLUSTER: processes of others are kept out\n"
     "  --troupe-insecure         without a secret, too, ports are open to other machines; like TROUPE_INSECURE=1\n"
     "  --troupe-caf-config FILE  options of CAF's, and of the program's own config class, as an INI file\n"
@@ -69,6 +72,7 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
   std::vector<std::string> roles;
   auto stop_grace_seconds = -1.0;
   std::string secret_file;
+  tls_files tls;
   std::string cluster;
   auto insecure = false;
   CLI::App flags{"Flags of every troupe program (the program's own follow its own rules)"};
@@ -85,6 +89,9 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
   flags.add_flag("--troupe-encode", result.size.encode);
   flags.add_option("--troupe-config", config_file);
   flags.add_option("--troupe-secret-file", secret_file);
+  flags.add_option("--troupe-tls-certificate", tls.certificate);
+  flags.add_option("--troupe-tls-key", tls.key);
+  flags.add_option("--troupe-tls-ca", tls.authority);
   flags.add_option("--troupe-cluster", cluster);
   flags.add_flag("--troupe-insecure", insecure);
   flags.add_option("--troupe-caf-config", result.caf_config)->check(CLI::ExistingFile);
@@ -110,7 +117,7 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
   for (const auto& role : roles) add_role(role, result.size.roles);
   if (stop_grace_seconds > 0)
     result.stop_grace = std::chrono::duration_cast<duration>(std::chrono::duration<double>{stop_grace_seconds});
-  result.who = credentials::from_environment(secret_file);
+  result.who = credentials::from_environment({secret_file, tls});
   if (!cluster.empty()) result.who.cluster = cluster;
   result.who.insecure |= insecure;
   result.config_source = config_file.empty() ? "TF_CONFIG" : config_file;

@@ -1,5 +1,6 @@
 #include "chaos_job.hpp"
 #include "process_cluster.hpp"
+#include "support/temporary_file.hpp"
 
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
@@ -8,9 +9,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <array>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <poll.h>
 #include <unistd.h>
@@ -41,27 +39,6 @@ void run_until_all_were_lost(cluster& here) {
 }
 
 const chief_program waits_for_losses{"waits for losses", run_until_all_were_lost};
-
-/// In the folder for temporary files, removed with this.
-class temporary_file {
- public:
-  explicit temporary_file(const char* name)
-      : path_(std::filesystem::temp_directory_path() / fmt::format("troupe-chaos-{}-{}", ::getpid(), name)) {}
-  ~temporary_file() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  temporary_file(const temporary_file&) = delete;
-
-  std::string path() const { return path_.string(); }
-  std::string content() const {
-    std::ifstream file{path_};
-    return {std::istreambuf_iterator<char>{file}, {}};
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string read_until_end(child_process& from) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
@@ -108,9 +85,8 @@ chaos_run_result run_chaos(const words& arguments, const words& launcher) {
 }
 
 chaos_run_result run_chaos(const fault_plan& plan, words arguments, const words& launcher) {
-  const temporary_file plan_file{"plan"};
-  const temporary_file report_file{"report"};
-  std::ofstream{plan_file.path()} << plan.to_json();
+  const temporary_file plan_file{plan.to_json()};
+  const temporary_file report_file{""};
   arguments.insert(arguments.begin(), {"--plan", plan_file.path(), "--report", report_file.path()});
   auto result = run_chaos(arguments, launcher);
   result.report = nlohmann::json::parse(report_file.content(), nullptr, false);
@@ -119,7 +95,7 @@ chaos_run_result run_chaos(const fault_plan& plan, words arguments, const words&
 }
 
 fault_plan plan_drawn_by(const words& options) {
-  const temporary_file plan_file{"drawn"};
+  const temporary_file plan_file{""};
   const auto run = run_chaos(words{"--save-plan", plan_file.path()} + options + chief_runs("exit 0"));
   BOOST_REQUIRE_MESSAGE(run.exit_code == 0, run.output);
   return fault_plan::from_file(plan_file.path());

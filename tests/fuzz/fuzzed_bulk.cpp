@@ -44,7 +44,7 @@ class serving {
   serving() { transport_.served_at({"127.0.0.1", 1}); }
 
   bulk_ticket offer() { return transport_.offer(buffer::allocate(8), 1s); }
-  void adopt(descriptor connection) { transport_.adopt(std::move(connection)); }
+  void adopt(channel connection) { transport_.adopt(std::move(connection)); }
 
  private:
   tcp_bulk transport_;
@@ -70,7 +70,7 @@ void request(std::string_view bytes) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) return;
   const descriptor client{ends[0]};
-  server.adopt(descriptor{ends[1]});
+  server.adopt(channel{descriptor{ends[1]}});
   ::send(client.get(), said.data(), said.size(), MSG_NOSIGNAL);
   ::shutdown(client.get(), SHUT_WR);
   // Until the server has closed.

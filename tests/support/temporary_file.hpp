@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,10 @@ class temporary_file {
   ~temporary_file() { std::filesystem::remove(path_); }
 
   const std::string& path() const { return path_; }
+  std::string content() const {
+    std::ifstream file{path_, std::ios::binary};
+    return {std::istreambuf_iterator<char>{file}, {}};
+  }
 
  private:
   std::string path_;

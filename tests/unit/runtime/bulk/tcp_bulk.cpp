@@ -250,7 +250,7 @@ std::unique_ptr<troupe::door> door_for(troupe::door::serve taking) {
 BOOST_AUTO_TEST_CASE(doors_are_opened_while_others_hand_over_who_comes) {
   tcp_bulk sender;
   const auto elsewhere =
-      door_for([&](troupe::descriptor entered, const troupe::door_hello&) { sender.adopt(std::move(entered)); });
+      door_for([&](troupe::channel entered, const troupe::door_hello&) { sender.adopt(std::move(entered)); });
   sender.served_at({"127.0.0.1", elsewhere->port()});
   const auto ticket = sender.offer(patterned(1), patience);
   std::jthread coming{[&](const std::stop_token& enough) {
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(who_hands_over_may_be_the_last_to_hold_the_transport) {
   auto transport = std::make_shared<tcp_bulk>();
   const auto own = transport->offer(patterned(1), patience);  // by a door of its own
   std::promise<void> gone;
-  const auto elsewhere = door_for([&](troupe::descriptor entered, const troupe::door_hello&) {
+  const auto elsewhere = door_for([&](troupe::channel entered, const troupe::door_hello&) {
     transport->adopt(std::move(entered));
     transport.reset();
     gone.set_value();

@@ -25,13 +25,12 @@ using namespace std::chrono_literals;
 struct attempt {
   attempt(tcp_connector& by, const task_address& where, duration limit, visitor_words words = {})
       : begin(current_time()) {
-    by.connect(where, limit, std::move(words),
-               [shared = shared](descriptor opened, const door_hello&, const status& why) {
-                 shared->opened = static_cast<bool>(opened);
-                 shared->why = why;
-                 shared->end = current_time();
-                 shared->ended.set();
-               });
+    by.connect(where, limit, std::move(words), [shared = shared](channel opened, const door_hello&, const status& why) {
+      shared->opened = static_cast<bool>(opened);
+      shared->why = why;
+      shared->end = current_time();
+      shared->ended.set();
+    });
   }
 
   const status& outcome() const {

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(the_environment_says_who_a_process_is) {
 BOOST_AUTO_TEST_CASE(a_file_that_was_given_by_name_goes_before_the_environments) {
   const temporary_file file{other_text};
   const environment_variable secret{secret_variable, "/nowhere"};
-  BOOST_TEST(holds(credentials::from_environment(file.path()), other_text));
+  BOOST_TEST(holds(credentials::from_environment({.secret = file.path()}), other_text));
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_value_in_the_environment_is_named) {

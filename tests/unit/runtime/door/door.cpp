@@ -1,5 +1,8 @@
 // Who may enter at the one port of a process, what he hears, and where he goes.
 #include "door_test.hpp"
+#include "support/certificate_files.hpp"
+#include "support/program_log_in_memory.hpp"
+#include "support/refusal.hpp"
 
 #include <troupe/runtime/door/door.hpp>
 #include <troupe/runtime/door/visit.hpp>
@@ -34,7 +37,7 @@ door_options options(std::shared_ptr<const cluster_secret> secret, acceptor_opti
 
 /// How a visit ended.
 struct outcome {
-  descriptor connection;
+  channel connection;
   door_hello host;
   status why;
 };
@@ -47,14 +50,14 @@ class visitors {
   visitors(const visitors&) = delete;
 
   outcome visit_door(std::uint16_t port, door_service wanted, const std::shared_ptr<const cluster_secret>& secret,
-                     door_party who = worker) {
+                     door_party who = worker, const std::shared_ptr<const tls_context>& tls = nullptr) {
     std::promise<outcome> ended;
     auto coming = ended.get_future();
     loop_.post([&] {
       visit_ = std::make_unique<visit>(loop_, start_connecting(resolve("127.0.0.1", port).front()),
-                                       std::make_unique<visitor_handshake>(wanted, who, secret),
-                                       [&](descriptor connection, const door_hello& host, const status& why) {
-                                         ended.set_value({std::move(connection), host, why});
+                                       visitor_side{std::make_unique<visitor_handshake>(wanted, who, secret), tls},
+                                       [&](channel connection, const door_hello& host, const status& why) {
+                                         ended.set_value(outcome{std::move(connection), host, why});
                                        });
     });
     BOOST_REQUIRE((coming.wait_for(patience) == std::future_status::ready));
@@ -70,7 +73,7 @@ class visitors {
 class service {
  public:
   door::serve taking() {
-    return [this](descriptor connection, const door_hello& visitor) {
+    return [this](channel connection, const door_hello& visitor) {
       const std::scoped_lock lock{mutex_};
       served_.emplace_back(std::move(connection), visitor);
     };
@@ -80,14 +83,14 @@ class service {
     return served_.size();
   }
   /// The first of those served.
-  std::pair<descriptor, door_hello> first() {
+  std::pair<channel, door_hello> first() {
     const std::scoped_lock lock{mutex_};
     return std::move(served_.front());
   }
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::pair<descriptor, door_hello>> served_;
+  std::vector<std::pair<channel, door_hello>> served_;
 };
 
 std::string read_all(const descriptor& from) {
@@ -100,6 +103,16 @@ std::string read_all(const descriptor& from) {
 
 }  // namespace
 
+/// What one of two that have met says to the other.
+void check_talk(channel& from, channel& to, const std::string& said) {
+  BOOST_TEST(from.send_some(std::as_bytes(std::span{said})).bytes == said.size());
+  std::array<char, 100> heard{};
+  pollfd asked{to.socket(), POLLIN, 0};
+  ::poll(&asked, 1, static_cast<int>(std::chrono::milliseconds{patience}.count()));
+  const auto came = to.receive_some(std::as_writable_bytes(std::span{heard}));
+  BOOST_TEST((std::string{heard.data(), came.bytes} == said));
+}
+
 BOOST_AUTO_TEST_CASE(a_visitor_gets_to_whom_he_wants_and_both_know_who_is_there) {
   service messages;
   service tensors;
@@ -107,17 +120,15 @@ BOOST_AUTO_TEST_CASE(a_visitor_gets_to_whom_he_wants_and_both_know_who_is_there)
   open.open_for(door_service::messages, messages.taking());
   open.open_for(door_service::tensors, tensors.taking());
   visitors guests;
-  const auto entered = guests.visit_door(open.port(), door_service::tensors, right);
+  auto entered = guests.visit_door(open.port(), door_service::tensors, right);
   BOOST_TEST(entered.why.render() == "ok");
   BOOST_TEST((entered.host.who == options(right).self));
   BOOST_REQUIRE(comes_true([&] { return tensors.count() == 1; }));
   BOOST_TEST(messages.count() == 0u);
   auto [connection, visitor] = tensors.first();
   BOOST_TEST((visitor.who == worker));
-  BOOST_TEST(::send(entered.connection.get(), "first", 5, MSG_NOSIGNAL) == 5);
-  BOOST_TEST(read_all(connection) == "first");
-  BOOST_TEST(::send(connection.get(), "answer", 6, MSG_NOSIGNAL) == 6);
-  BOOST_TEST(read_all(entered.connection) == "answer");
+  check_talk(entered.connection, connection, "first");
+  check_talk(connection, entered.connection, "answer");
   BOOST_TEST(open.counts().welcomed == 1u);
 }
 
@@ -215,6 +226,107 @@ BOOST_AUTO_TEST_CASE(names_that_are_too_long_show_when_the_door_opens) {
   auto large = options(nullptr);
   large.self.cluster = std::string(words_bytes_max, 'x');
   BOOST_CHECK_THROW((door{"127.0.0.1", 0, large}), invalid_argument_error);
+}
+
+// --- under TLS ------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Of the cluster "training".
+const certificate_authority& authority() {
+  static const auto made = certificate_authority::make("training");
+  return made;
+}
+
+door_options private_options(const certificate_files& own) {
+  auto made = options(nullptr);
+  made.tls = std::make_shared<const tls_identity>(own.files());
+  return made;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(under_tls_the_two_talk_in_private) {
+  const certificate_files of_server{authority(), {"training", "ps"}};
+  const certificate_files of_worker{authority(), {"training", "worker"}};
+  service any;
+  door open{"127.0.0.1", 0, private_options(of_server)};
+  open.open_for(door_service::tensors, any.taking());
+  visitors guests;
+  auto entered =
+      guests.visit_door(open.port(), door_service::tensors, nullptr, worker, tls_context::load(of_worker.files()));
+  BOOST_TEST(entered.why.render() == "ok");
+  BOOST_REQUIRE(comes_true([&] { return any.count() == 1; }));
+  auto [connection, visitor] = any.first();
+  BOOST_TEST((visitor.who == worker));
+  check_talk(entered.connection, connection, "first");
+  check_talk(connection, entered.connection, "answer");
+}
+
+BOOST_AUTO_TEST_CASE(nobody_comes_as_another_than_his_certificate_says) {
+  const certificate_files of_server{authority(), {"training", "ps"}};
+  const certificate_files of_worker{authority(), {"training", "worker"}};
+  service any;
+  door open{"127.0.0.1", 0, private_options(of_server)};
+  open.open_for(door_service::messages, any.taking());
+  visitors guests;
+  const auto come = [&](const door_party& who) {
+    return guests.visit_door(open.port(), door_service::messages, nullptr, who, tls_context::load(of_worker.files()))
+        .why;
+  };
+  BOOST_TEST(contains(come(party("training", {"chief", 0})).render(), "its certificate is that of a worker"));
+  BOOST_TEST(contains(come(party("other", {"worker", 0})).render(), "its certificate that it is of \"training\""));
+  BOOST_TEST(contains(come(party("training", {})).render(), "it comes as a client"));
+  BOOST_TEST(come(worker).ok());
+  BOOST_TEST(comes_true([&] { return any.count() == 1; }));
+}
+
+BOOST_AUTO_TEST_CASE(a_visitor_leaves_a_host_that_is_another_than_its_certificate_says) {
+  const certificate_files of_worker{authority(), {"training", "worker"}};
+  service any;
+  door open{"127.0.0.1", 0, private_options(of_worker)};  // says that it is a server
+  open.open_for(door_service::messages, any.taking());
+  visitors guests;
+  const auto ended =
+      guests.visit_door(open.port(), door_service::messages, nullptr, worker, tls_context::load(of_worker.files()));
+  BOOST_TEST(contains(ended.why.render(), "it comes as a ps, and its certificate is that of a worker"));
+  BOOST_TEST(!ended.connection);
+}
+
+BOOST_AUTO_TEST_CASE(who_comes_without_a_right_certificate_hears_nothing_and_the_log_has_the_reason) {
+  const certificate_files of_server{authority(), {"training", "ps"}};
+  const auto others = certificate_authority::make("training");
+  const certificate_files foreign{others, {"training", "worker"}};
+  const certificate_files expired{authority(), {"training", "worker"}, {.valid_for = -1h, .valid_since = 48h}};
+  const program_log_in_memory log;
+  door open{"127.0.0.1", 0, private_options(of_server)};
+  visitors guests;
+  // The foreign one does not believe in the server's either, and goes; the other one is left without a word.
+  const auto come = [&](const certificate_files& own) {
+    return guests.visit_door(open.port(), door_service::messages, nullptr, worker, tls_context::load(own.files())).why;
+  };
+  BOOST_TEST(!come(foreign).ok());
+  const auto left = come(expired);
+  BOOST_TEST(contains(left.render(), "it closed the connection before it had said"), left.render());
+  BOOST_TEST(!guests.visit_door(open.port(), door_service::messages, nullptr, worker).why.ok());
+  BOOST_TEST(comes_true([&] { return open.counts().refused == 3; }));
+  BOOST_TEST(contains(log.text(), "certificate has expired"), log.text());
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_that_has_changed_is_shown_to_the_next_who_comes) {
+  certificate_files of_server{authority(), {"training", "ps"}};
+  const certificate_files of_worker{authority(), {"training", "worker"}};
+  service any;
+  door open{"127.0.0.1", 0, private_options(of_server)};
+  open.open_for(door_service::messages, any.taking());
+  visitors guests;
+  const auto come = [&] {
+    return guests.visit_door(open.port(), door_service::messages, nullptr, worker, tls_context::load(of_worker.files()))
+        .why;
+  };
+  BOOST_TEST(come().ok());
+  of_server.change_to(authority().issue({"training", "evaluator"}));
+  BOOST_TEST(comes_true([&] { return contains(come().render(), "its certificate is that of a evaluator"); }));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
