@@ -2,6 +2,7 @@
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/rpc/grpc_channel.hpp>
+#include <troupe/runtime/rpc/grpc_credentials.hpp>
 #include <troupe/runtime/rpc/grpc_library.hpp>
 #include <troupe/runtime/rpc/grpc_messages.hpp>
 
@@ -95,8 +96,8 @@ grpc_connection::grpc_connection(const channel_options& options)
     : server_(to_string(options.address)),
       client_name_(as_header(options.client_name)),
       bounds_(options.bounds),
-      channel_(::grpc::CreateCustomChannel(target_of(options.address), ::grpc::InsecureChannelCredentials(),
-                                           arguments_of(options))),
+      channel_(::grpc::CreateCustomChannel(
+          target_of(options.address), grpc_channel_credentials(*credentials::of_process()), arguments_of(options))),
       stub_(v1::Rpc::NewStub(channel_)),
       operations_(bounds_.calls_per_client_max) {}
 

@@ -11,6 +11,7 @@
 
 #include <troupe/actors/messages/task.hpp>
 #include <troupe/runtime/door/acceptor.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -27,7 +28,8 @@ class grpc_door {
 
   /// Once the server runs; destroyed before it is shut down. What is sent to a client and not acknowledged within
   /// `silence_max` ends its connection.
-  /// @throws unavailable_error that names the address when it can't be listened on
+  /// @throws unavailable_error that names the address when it can't be listened on; permission_denied_error when it
+  /// may not (door/credentials.hpp)
   void open(const task_address& at, std::chrono::nanoseconds silence_max);
   std::uint16_t port() const { return acceptor_->port(); }
   acceptor_counts counts() const { return acceptor_->counts(); }
@@ -35,6 +37,7 @@ class grpc_door {
  private:
   void hand_over(descriptor connection);
 
+  const std::shared_ptr<const credentials> with_;
   std::unique_ptr<::grpc::experimental::ExternalConnectionAcceptor> server_end_;
   unsigned silence_max_ms_ = 0;
   std::unique_ptr<acceptor> acceptor_;

@@ -1,0 +1,39 @@
+#include <troupe/runtime/rpc/grpc_credentials.hpp>
+
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
+
+namespace troupe::rpc {
+
+namespace {
+
+namespace tls = ::grpc::experimental;
+
+constexpr unsigned look_interval_s = 1;
+
+std::shared_ptr<tls::CertificateProviderInterface> watch(const tls_files& files) {
+  return std::make_shared<tls::FileWatcherCertificateProvider>(files.key, files.certificate, files.authority,
+                                                               look_interval_s);
+}
+
+}  // namespace
+
+std::shared_ptr<::grpc::ServerCredentials> grpc_server_credentials(const credentials& with) {
+  if (!with.tls) return ::grpc::InsecureServerCredentials();
+  tls::TlsServerCredentialsOptions options{watch(with.tls->files())};
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  return tls::TlsServerCredentials(options);
+}
+
+std::shared_ptr<::grpc::ChannelCredentials> grpc_channel_credentials(const credentials& with) {
+  if (!with.tls) return ::grpc::InsecureChannelCredentials();
+  tls::TlsChannelCredentialsOptions options;
+  options.set_certificate_provider(watch(with.tls->files()));
+  options.watch_root_certs();
+  options.watch_identity_key_cert_pairs();
+  return tls::TlsCredentials(options);
+}
+
+}  // namespace troupe::rpc

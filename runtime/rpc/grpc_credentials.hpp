@@ -1,0 +1,20 @@
+// What gRPC asks of the other side, and shows: as the doors of the process (door/credentials.hpp), TLS 1.3 with
+// certificates of both sides if it has files for it, and nothing otherwise. A secret is of no use here.
+//
+// Changed files are read within a second. Clients check that the host that they have called stands in the server's
+// certificate (`troupe certs --host`), as all clients of gRPC do.
+#pragma once
+
+#include <troupe/runtime/door/credentials.hpp>
+
+#include <memory>
+
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+
+namespace troupe::rpc {
+
+std::shared_ptr<::grpc::ServerCredentials> grpc_server_credentials(const credentials& with);
+std::shared_ptr<::grpc::ChannelCredentials> grpc_channel_credentials(const credentials& with);
+
+}  // namespace troupe::rpc

@@ -1,0 +1,103 @@
+// The layer "grpc" under TLS: who calls, and who does not.
+#include "rpc_test.hpp"
+#include "support/cluster_certificates.hpp"
+#include "support/program_log_in_memory.hpp"
+#include "support/refusal.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <chrono>
+#include <string>
+
+namespace troupe::rpc {
+
+BOOST_AUTO_TEST_SUITE(grpc_tls_suite)
+
+namespace {
+
+class as_process {
+ public:
+  explicit as_process(credentials own) { credentials::set_for_process(std::move(own)); }
+  ~as_process() { credentials::set_for_process({}); }
+  as_process(const as_process&) = delete;
+};
+
+const certificate_authority& authority() {
+  static const auto made = certificate_authority::make("blue");
+  return made;
+}
+
+certificate_files certificate(const std::string& job,
+                              const certificate_terms& terms = {.hosts = {"localhost", "127.0.0.1"}}) {
+  return {authority(), {"blue", job}, terms};
+}
+
+credentials with(const certificate_files& files) {
+  return {.cluster = "blue", .tls = std::make_shared<const tls_identity>(files.files())};
+}
+
+server serving_seven() {
+  auto made = server::create("grpc", "127.0.0.1:0");
+  made.register_method("seven", [] { return 7; });
+  made.start();
+  return made;
+}
+
+status call_of(const server& there, duration limit) {
+  try {
+    const auto client = client::create("grpc", "localhost:" + std::to_string(there.port()), {}, limit);
+    return client.method<int()>("seven").blocking() == 7 ? status{} : status{status_code::internal, "not seven"};
+  } catch (const error& failed) {
+    return failed.get_status();
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(who_has_a_certificate_of_the_cluster_calls) {
+  const auto own = certificate("worker");
+  const as_process worker{with(own)};
+  const auto there = serving_seven();
+  BOOST_TEST(call_of(there, patience).render() == "ok");
+}
+
+BOOST_AUTO_TEST_CASE(who_has_none_or_another_one_does_not) {
+  using namespace std::chrono_literals;
+  const auto of_server = certificate("ps");
+  const auto other_authority = certificate_authority::make("blue");
+  const certificate_files foreign{other_authority, {"blue", "client"}};
+  const auto expired = certificate("client", {.valid_for = -1h, .valid_since = 48h});
+  const program_log_in_memory log;
+  auto there = [&] {
+    const as_process server_process{with(of_server)};
+    return serving_seven();
+  }();
+  BOOST_TEST(!call_of(there, 2s).ok());
+  for (const auto* const files : {&foreign, &expired}) {
+    const as_process client_process{with(*files)};
+    BOOST_TEST(!call_of(there, 2s).ok());
+  }
+  BOOST_TEST(contains(log.text(), "gRPC (ssl_transport_security.cc"), log.text());
+  const auto right = certificate("client");
+  const as_process client_process{with(right)};
+  BOOST_TEST(call_of(there, patience).render() == "ok");
+}
+
+BOOST_AUTO_TEST_CASE(a_server_under_another_name_than_in_its_certificate_is_left) {
+  using namespace std::chrono_literals;
+  const auto own = certificate("worker", {.hosts = {"elsewhere.example"}});
+  const as_process worker{with(own)};
+  const auto there = serving_seven();
+  BOOST_TEST(!call_of(there, 2s).ok());
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_opens_a_port_beyond_loopback) {
+  const auto own = certificate("worker");
+  const as_process worker{with(own)};
+  auto there = server::create("grpc", "0.0.0.0:0");
+  BOOST_CHECK_NO_THROW(there.start());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace troupe::rpc
