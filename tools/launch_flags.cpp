@@ -17,7 +17,7 @@ namespace troupe::tools {
 namespace {
 
 /// Options of these commands that have no value; all others have one.
-constexpr std::array flags_without_value{"--help", "-h", "--hosts", "--verbose", "-v"};
+constexpr std::array flags_without_value{"--help", "-h", "--hosts", "--tls", "--verbose", "-v"};
 
 bool is_prefix_command(std::string_view name) { return name == "run" || name == "chaos" || name == "simulate"; }
 
@@ -59,6 +59,7 @@ void add_launch_flags(CLI::App& command, launch_flags& flags) {
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   command.add_option("--host", launch.host, "this machine's address that the tasks listen on")->capture_default_str();
+  command.add_flag("--tls", launch.tls, "make certificates for the processes, so that all they say is encrypted");
   command
       .add_option("--stop-grace", flags.stop_grace_seconds,
                   "seconds between SIGTERM and SIGKILL, whatever --troupe-stop-grace the program has")

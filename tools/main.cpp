@@ -1,5 +1,6 @@
 // The `troupe` command. Each subcommand registers itself from a file of its own; its callback sets the exit code.
 #include "bench_command.hpp"
+#include "certs_command.hpp"
 #include "chaos_command.hpp"
 #include "launch_flags.hpp"
 #include "run_command.hpp"
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
   troupe::tools::add_chaos_command(app, exit_code);
   troupe::tools::add_simulate_command(app, exit_code);
   troupe::tools::add_why_command(app, exit_code);
+  troupe::tools::add_certs_command(app, exit_code);
   troupe::tools::add_bench_command(app);
   try {
     app.parse(troupe::tools::without_separator(argc, argv));

@@ -21,7 +21,7 @@ constexpr auto run_footer =
     "second one kills all.\n"
     "\n"
     "The processes let each other in by a secret that is made for this job, in memory, and nobody else; or by that of "
-    "TROUPE_SECRET_FILE, if it is set.\n"
+    "TROUPE_SECRET_FILE, if it is set; or, with --tls, by certificates that are made for this job, in memory, too.\n"
     "\n"
     "Exit codes:\n"
     "  0     the chief has succeeded\n"

@@ -1,4 +1,4 @@
-#include "job_secret.hpp"
+#include "job_credentials.hpp"
 #include "launch_flags.hpp"
 #include "why_command.hpp"
 
@@ -33,10 +33,11 @@ constexpr auto why_description =
 
 constexpr auto why_footer =
     "ADDRESS is that of any worker, server or other member of a cluster, or of the chief of a process group, as it "
-    "stands in TF_CONFIG and in the first lines of their logs. A job with a secret is entered with that of "
-    "TROUPE_SECRET_FILE, or with its own if one of its processes runs here and belongs to this user. The same is "
-    "written to a program's log when one of its "
-    "waits is over its limit.\n"
+    "stands in TF_CONFIG and in the first lines of their logs. A job with a secret or with certificates is entered "
+    "with "
+    "those of TROUPE_SECRET_FILE and TROUPE_TLS_CERTIFICATE, _KEY and _CA, or with its own if one of its processes "
+    "runs "
+    "here and belongs to this user. The same is written to a program's log when one of its waits is over its limit.\n"
     "\n"
     "Exit codes:\n"
     "  0     told\n"
@@ -50,11 +51,10 @@ struct why_flags {
   bool as_json = false;
 };
 
-/// With the secret of the environment, or else with that of the job if it runs here.
+/// With the secret or certificate of the environment, or else with those of the job if it runs here.
 void enter_job_of(const task_address& member) {
   auto own = credentials::from_environment();
-  if (!own.secret)
-    if (const auto file = secret_file_of_job(member); !file.empty()) own = credentials::from_environment(file);
+  if (!own.secret && !own.tls) own = credentials::from_environment(credentials_of_job(member));
   credentials::set_for_process(std::move(own));
 }
 

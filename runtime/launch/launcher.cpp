@@ -3,9 +3,9 @@
 #include <troupe/runtime/cluster/task_environment.hpp>
 #include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/launch/child_process.hpp>
+#include <troupe/runtime/launch/credentials_for_children.hpp>
 #include <troupe/runtime/launch/launcher.hpp>
 #include <troupe/runtime/launch/port_reservation.hpp>
-#include <troupe/runtime/launch/secret_for_children.hpp>
 #include <troupe/runtime/launch/terminal.hpp>
 
 #include <climits>
@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <set>
 
 #include <poll.h>
 #include <unistd.h>
@@ -87,6 +88,7 @@ class launcher::implementation {
 
   task_address find_place(task& of);
   void reserve_tasks();
+  void make_credentials();
   bool is_chosen(const char* variable) const;
   void launch(task& which);
   void wait_for_events(milliseconds timeout);
@@ -112,8 +114,9 @@ class launcher::implementation {
   std::vector<task> tasks_;  ///< in the order of their start; the chief is the last
   task_console console_;
   std::optional<signal_source> signals_;
-  /// Nothing: the user has one.
+  /// Nothing: the user has one, or there are certificates.
   std::optional<secret_for_children> secret_;
+  std::optional<certificates_for_children> certificates_;
   phase phase_ = phase::idle;
   clock::time_point phase_end_ = clock::time_point::max();
   int stop_requests_ = 0;
@@ -159,10 +162,11 @@ void launcher::implementation::reserve_tasks() {
   for (const auto& [role, count] : options_.roles)
     if (count > 0) add(role.c_str(), count, cluster_.roles[role]);
   add("chief", 1, cluster_.chief);
-  if (!is_chosen(secret_variable)) secret_.emplace();
+  make_credentials();
   for (auto& each : tasks_) {
     each.environment = options_.environment;
-    if (secret_) each.environment[secret_variable] = secret_->path();
+    if (secret_) each.environment.emplace(secret_variable, secret_->path());
+    if (certificates_) each.environment.merge(certificates_->environment_of(each.id.job));
     each.environment["TF_CONFIG"] = to_tf_config({cluster_, each.id});
     if (!is_chosen(progress_variable)) each.environment[progress_variable] = "lines";
   }
@@ -172,6 +176,28 @@ void launcher::implementation::reserve_tasks() {
   if (!is_chosen(progress_variable)) chief.environment[progress_variable] = "bar";
   const auto columns = terminal_columns(STDERR_FILENO) - static_cast<int>(chief.name.size() + prefix_extra_columns);
   chief.environment["COLUMNS"] = std::to_string(std::max(columns, 1));
+}
+
+void launcher::implementation::make_credentials() {
+  if (!options_.tls) {
+    if (!is_chosen(secret_variable)) secret_.emplace();
+    return;
+  }
+  for (const auto* const variable : {tls_certificate_variable, tls_key_variable, tls_authority_variable})
+    if (is_chosen(variable))
+      throw invalid_argument_error{
+          fmt::format("certificates are to be made for this job, and {} names another one; "
+                      "unset it, or start the processes without --tls",
+                      variable)};
+  std::set<std::string> jobs;
+  std::set<std::string> hosts{"localhost", "127.0.0.1"};
+  for (const auto& each : tasks_) {
+    jobs.insert(each.id.job);
+    hosts.insert(cluster_.address(each.id).host);
+  }
+  const auto* const cluster = std::getenv(cluster_variable);
+  certificates_.emplace(cluster != nullptr && *cluster != '\0' ? cluster : "job", jobs,
+                        std::vector<std::string>{hosts.begin(), hosts.end()});
 }
 
 /// By the user, who has the last word.

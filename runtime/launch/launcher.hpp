@@ -44,6 +44,7 @@ struct launcher_options {
   std::map<std::string, int> roles;                ///< members of other roles
   int restarts_max = 10;                           ///< of each member; 0 starts nothing again
   std::string host = "127.0.0.1";                  ///< the address of this machine that all tasks listen on
+  bool tls = false;                                ///< makes certificates for all, so that all is encrypted
   placement place;  ///< where each task runs, in place of `host`, at ports that nobody else may take; empty: there
   std::chrono::milliseconds restart_delay{100};  ///< before the first restart; doubles each time
   std::chrono::milliseconds restart_delay_max{5'000};

@@ -1,4 +1,5 @@
 // The first lesson's program, unchanged, in the three ways of running it.
+#include "finished_program.hpp"
 #include "process_cluster.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -10,17 +11,11 @@ BOOST_AUTO_TEST_SUITE(counter_suite)
 
 namespace {
 
-using namespace std::chrono_literals;
-
-/// Runs a program to its end and returns what it wrote to its standard output.
+/// What a program writes to its standard output until its end.
 std::string output_of(const std::string& program, std::vector<std::string> arguments) {
-  child_process child{{program, std::move(arguments), {}}};
-  const auto ended = child.wait_for(60s);
-  BOOST_REQUIRE_MESSAGE(ended.has_value(), program << " does not end");
-  BOOST_TEST(to_string(*ended) == "exit code 0");
-  std::array<char, 4096> text{};
-  const auto size = ::read(child.standard_output().get(), text.data(), text.size());
-  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+  const auto ended = run_program(program, std::move(arguments));
+  BOOST_TEST(ended.exit == "exit code 0", ended.errors);
+  return ended.output;
 }
 
 }  // namespace
@@ -37,6 +32,10 @@ BOOST_AUTO_TEST_CASE(the_counter_counts_inside_one_process_of_another_size) {
 
 BOOST_AUTO_TEST_CASE(the_counter_counts_when_the_launcher_starts_it) {
   BOOST_TEST(output_of(TROUPE_COMMAND, {"run", "--workers", "2", "--ps", "1", COUNTER_PROGRAM}) == "[chief] 0.125\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_counter_counts_when_the_launcher_makes_certificates_for_its_tasks) {
+  BOOST_TEST(output_of(TROUPE_COMMAND, {"run", "--tls", "--ps", "2", COUNTER_PROGRAM}) == "[chief] 0.125\n");
 }
 
 BOOST_AUTO_TEST_CASE(the_counter_counts_when_each_task_finds_its_place_in_tf_config) {

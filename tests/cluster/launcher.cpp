@@ -172,6 +172,24 @@ BOOST_AUTO_TEST_CASE(every_task_learns_the_cluster_and_its_own_place_in_it) {
   BOOST_TEST(told == expected, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(with_tls_each_task_has_the_certificate_of_its_role_and_no_secret) {
+  constexpr auto script =
+      R"(openssl x509 -noout -ext subjectAltName -in "$TROUPE_TLS_CERTIFICATE"; echo "secret:$TROUPE_SECRET_FILE.")";
+  recorded_launcher job{by_role(script, std::string{script} + "; exec sleep 1000"), {.servers = 0, .tls = true}};
+  job.cluster.start();
+  job.run_to_end();
+  for (const auto* const role : {"chief", "worker"})
+    BOOST_TEST(job.all_output().find(fmt::format("URI:troupe://job/{}", role)) != std::string::npos, job.all_output());
+  BOOST_TEST(job.all_output().find("secret:.") != std::string::npos, job.all_output());
+}
+
+BOOST_AUTO_TEST_CASE(with_tls_and_certificates_of_the_user_s_own_nothing_starts) {
+  BOOST_CHECK_EXCEPTION((launcher{{.program = "/bin/sh", .environment = {{"TROUPE_TLS_KEY", "own"}}, .tls = true}}),
+                        troupe::invalid_argument_error, [](const auto& refused) {
+                          return refused.message().find("TROUPE_TLS_KEY") != std::string::npos;
+                        });
+}
+
 BOOST_AUTO_TEST_CASE(a_task_can_listen_on_its_port_while_the_launcher_holds_it) {
   recorded_launcher job{by_role("exit 0")};
   const auto& address = job.cluster.cluster().address(worker_0);

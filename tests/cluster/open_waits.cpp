@@ -1,5 +1,6 @@
 // `troupe why`: a job that stands still is asked from outside who waits for whom; and its log says the same when one of
 // its waits is over its limit.
+#include "finished_program.hpp"
 #include "process_cluster.hpp"
 #include "test_program.hpp"
 
@@ -12,7 +13,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <csignal>
 #include <mutex>
@@ -25,28 +25,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct answer {
-  std::string exit;
-  std::string told;
-  std::string problem;
-};
-
-std::string read_all(const descriptor& from) {
-  std::string text;
-  std::array<char, 4096> part{};
-  for (;;) {
-    const auto size = ::read(from.get(), part.data(), part.size());
-    if (size <= 0) return text;
-    text.append(part.data(), static_cast<std::size_t>(size));
-  }
-}
-
-answer why(std::vector<std::string> arguments) {
+finished_program why(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "why");
-  child_process child{{TROUPE_COMMAND, std::move(arguments), {}}};
-  const auto ended = child.wait_for(60s);
-  BOOST_REQUIRE_MESSAGE(ended.has_value(), "troupe why does not end");
-  return {to_string(*ended), read_all(child.standard_output()), read_all(child.standard_error())};
+  return run_program(TROUPE_COMMAND, std::move(arguments));
 }
 
 std::string address_of(const process_cluster& cluster, const task_id& task) {
@@ -54,16 +35,16 @@ std::string address_of(const process_cluster& cluster, const task_id& task) {
 }
 
 /// Asks until the answer has all of this: what waits may just begin to, or do something else for a moment.
-answer why_until(const std::string& address, const std::vector<std::string>& parts) {
+finished_program why_until(const std::string& address, const std::vector<std::string>& parts) {
   const stopwatch since;
-  const auto missing = [&](const answer& in) {
+  const auto missing = [&](const finished_program& in) {
     return std::find_if(parts.begin(), parts.end(),
-                        [&](const std::string& each) { return in.told.find(each) == std::string::npos; });
+                        [&](const std::string& each) { return in.output.find(each) == std::string::npos; });
   };
   auto told = why({address});
   while (missing(told) != parts.end() && since.elapsed() < process_cluster::patience) told = why({address});
   if (const auto left = missing(told); left != parts.end())
-    BOOST_ERROR("\"" << *left << "\" is not in:\n" << told.told << told.problem);
+    BOOST_ERROR("\"" << *left << "\" is not in:\n" << told.output << told.errors);
   return told;
 }
 
@@ -114,6 +95,17 @@ BOOST_AUTO_TEST_CASE(closures_that_wait_for_each_other_s_locks_are_named_from_ou
   cluster.wait_for("cycle 1: none of these goes on before another one of them has");
 }
 
+BOOST_AUTO_TEST_CASE(a_job_with_certificates_is_asked_with_those_of_one_of_its_processes) {
+  process_cluster cluster{
+      stands_still.name(),
+      {.workers = 2, .servers = 1, .certificates = std::make_shared<cluster_certificates>("asked")}};
+  cluster.start();
+  for (const auto& task : {worker_task(1), server_task(0)}) {
+    const auto told = why_until(address_of(cluster, task), {"cycle 1: none of these goes on", "hold_and_want"});
+    BOOST_TEST(told.exit == "exit code 3");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(members_that_come_late_are_no_wait_that_has_failed) {
   process_cluster cluster{stands_still.name(), {.workers = 2, .servers = 0}};
   cluster.start(chief_task);
@@ -134,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_is_stopped_does_not_tell_and_the_others_do_w
   const auto told = why({address_of(cluster, worker_task(0)), "--json"});
   BOOST_TEST(since.elapsed() < 10s);
   BOOST_TEST(told.exit == "exit code 3");
-  const auto read = nlohmann::json::parse(told.told);
+  const auto read = nlohmann::json::parse(told.output);
   auto silent = 0;
   for (const auto& each : read.at("processes"))
     if (each.contains("silent")) {
@@ -165,18 +157,18 @@ BOOST_AUTO_TEST_CASE(a_process_group_is_asked_at_its_chief) {
   cluster.start();
   const auto told = why_until(address_of(cluster, chief_task), {"a sign that never comes"});
   BOOST_TEST(told.exit == "exit code 0");
-  BOOST_TEST(told.told.find("/job:worker/task:0, process ") != std::string::npos, told.told);
+  BOOST_TEST(told.output.find("/job:worker/task:0, process ") != std::string::npos, told.output);
 }
 
 BOOST_AUTO_TEST_CASE(where_nobody_tells_the_error_says_why) {
   const auto nobody = why({"127.0.0.1:1"});
   BOOST_TEST(nobody.exit == "exit code 1");
-  BOOST_TEST(nobody.problem.find("127.0.0.1:1") != std::string::npos, nobody.problem);
+  BOOST_TEST(nobody.errors.find("127.0.0.1:1") != std::string::npos, nobody.errors);
   for (const auto& arguments :
        {std::vector<std::string>{}, {"nowhere"}, {"127.0.0.1:1", "--limit", "0"}, {"127.0.0.1:0"}}) {
     const auto wrong = why(arguments);
-    BOOST_TEST(wrong.exit == "exit code 2", wrong.problem);
-    BOOST_TEST(!wrong.problem.empty());
+    BOOST_TEST(wrong.exit == "exit code 2", wrong.errors);
+    BOOST_TEST(!wrong.errors.empty());
   }
 }
 

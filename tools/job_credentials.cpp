@@ -1,14 +1,14 @@
-#include "job_secret.hpp"
+#include "job_credentials.hpp"
 
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/cluster/cluster_spec.hpp>
 #include <troupe/runtime/cluster/task_environment.hpp>
-#include <troupe/runtime/door/credentials.hpp>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -45,13 +45,16 @@ bool is_of_job(const std::string& tf_config, const task_address& member) {
 
 }  // namespace
 
-std::string secret_file_of_job(const task_address& member) {
+credential_files credentials_of_job(const task_address& member) {
   std::error_code ended;
   for (std::filesystem::directory_iterator process{"/proc", ended}, end; !ended && process != end;
        process.increment(ended)) {
     const auto environment = read_environment(process->path());
-    const auto secret = value_of(environment, secret_variable);
-    if (!secret.empty() && is_of_job(value_of(environment, "TF_CONFIG"), member)) return secret;
+    if (!is_of_job(value_of(environment, "TF_CONFIG"), member)) continue;
+    return {.secret = value_of(environment, secret_variable),
+            .tls = {.certificate = value_of(environment, tls_certificate_variable),
+                    .key = value_of(environment, tls_key_variable),
+                    .authority = value_of(environment, tls_authority_variable)}};
   }
   return {};
 }

@@ -1,9 +1,10 @@
-// Who can read the secret of a job that is started here, and for how long.
+// Who can read the secret and the certificates of a job that is started here, and for how long.
 #include "support/in_a_child.hpp"
 
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/door/cluster_secret.hpp>
-#include <troupe/runtime/launch/secret_for_children.hpp>
+#include <troupe/runtime/door/credentials.hpp>
+#include <troupe/runtime/launch/credentials_for_children.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -14,7 +15,7 @@
 
 using namespace troupe;
 
-BOOST_AUTO_TEST_SUITE(secret_for_children_suite)
+BOOST_AUTO_TEST_SUITE(credentials_for_children_suite)
 
 namespace {
 
@@ -57,6 +58,18 @@ BOOST_AUTO_TEST_CASE(another_user_does_not_read_it, *boost::unit_test::precondit
     if (::setuid(nobody) != 0) return false;
     return ::access(made.path().c_str(), R_OK) != 0;
   }));
+}
+
+BOOST_AUTO_TEST_CASE(each_job_has_certificates_of_its_own_that_its_processes_use) {
+  const certificates_for_children made{"training", {"chief", "worker"}, {"localhost", "127.0.0.1", "::1"}};
+  const auto role_of = [&](const std::string& job) {
+    auto own = made.environment_of(job);
+    return tls_context::load({own[tls_certificate_variable], own[tls_key_variable], own[tls_authority_variable]})
+        ->own_role();
+  };
+  BOOST_TEST((role_of("chief") == certified_role{"training", "chief"}));
+  BOOST_TEST((role_of("client") == certified_role{"training", "client"}));
+  BOOST_TEST(in_a_child([&] { return role_of("worker") == certified_role{"training", "worker"}; }));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

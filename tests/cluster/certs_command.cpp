@@ -1,0 +1,127 @@
+// `troupe certs`: what it writes lets processes in, again and again, and it says what is wrong with its arguments.
+#include "finished_program.hpp"
+#include "support/refusal.hpp"
+
+#include <troupe/runtime/door/tls_session.hpp>
+
+#include <boost/test/unit_test.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(certs_command_suite)
+
+namespace {
+
+using std::filesystem::path;
+
+class temporary_folder {
+ public:
+  temporary_folder() {
+    auto name = (std::filesystem::temp_directory_path() / "troupe-certs-XXXXXX").string();
+    BOOST_REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  temporary_folder(const temporary_folder&) = delete;
+  ~temporary_folder() { std::filesystem::remove_all(path_); }
+
+  const path& where() const { return path_; }
+
+ private:
+  path path_;
+};
+
+finished_program certs(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "certs");
+  return run_program(TROUPE_COMMAND, std::move(arguments));
+}
+
+std::string content(const path& file) {
+  std::ifstream opened{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{opened}, {}};
+}
+
+mode_t mode(const path& file) {
+  struct stat found = {};
+  BOOST_REQUIRE(::stat(file.c_str(), &found) == 0);
+  return found.st_mode & 0777U;
+}
+
+tls_files files(const path& folder, const std::string& role) {
+  return {folder / (role + ".pem"), folder / (role + ".key"), folder / "authority.pem"};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(it_makes_an_authority_and_what_each_role_needs) {
+  const temporary_folder made;
+  const auto folder = made.where() / "certs";
+  const auto ended = certs({folder, "--cluster", "training", "--role", "chief", "--role", "sensor"});
+  BOOST_TEST(ended.exit == "exit code 0", ended.errors);
+  BOOST_TEST(contains(ended.output, "troupe://training/sensor, for 90 days"), ended.output);
+  for (const auto* const role : {"chief", "sensor"}) {
+    BOOST_TEST((tls_context::load(files(folder, role))->own_role() == certified_role{"training", role}));
+    BOOST_TEST(mode(folder / (std::string{role} + ".key")) == 0600U);
+  }
+  BOOST_TEST(mode(folder / "authority.key") == 0600U);
+  BOOST_TEST(!std::filesystem::exists(folder / "worker.pem"));
+}
+
+BOOST_AUTO_TEST_CASE(called_again_it_renews_the_certificates_and_keeps_the_authority) {
+  const temporary_folder made;
+  const auto& folder = made.where();
+  BOOST_TEST(certs({folder, "--cluster", "training"}).exit == "exit code 0");
+  const auto authority = content(folder / "authority.pem");
+  const auto worker = content(folder / "worker.pem");
+  BOOST_TEST(certs({folder, "--cluster", "training", "--days", "1"}).exit == "exit code 0");
+  BOOST_TEST(content(folder / "authority.pem") == authority);
+  BOOST_TEST(content(folder / "worker.pem") != worker);
+  for (const auto* const role : {"chief", "worker", "ps", "client"}) tls_context::load(files(folder, role));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_and_nothing_is_written) {
+  const temporary_folder made;
+  const auto folder = (made.where() / "new").string();
+  const auto is_wrong = [&](const std::vector<std::string>& arguments, const std::string& part) {
+    const auto ended = certs(arguments);
+    BOOST_TEST(ended.exit == "exit code 2", ended.errors);
+    BOOST_TEST(contains(ended.errors, part), ended.errors);
+    BOOST_TEST(!std::filesystem::exists(folder));
+  };
+  is_wrong({}, "FOLDER is required");
+  is_wrong({folder}, "--cluster is required");
+  is_wrong({folder, "--cluster", "a/b"}, "\"a/b\" can't stand in a certificate");
+  is_wrong({folder, "--cluster", "a", "--role", "../b"}, "\"../b\" can't stand in a certificate");
+  is_wrong({folder, "--cluster", "a", "--host", "a b"}, "a certificate for the host \"a b\"");
+  is_wrong({folder, "--cluster", "a", "--days", "0"}, "--days");
+}
+
+BOOST_AUTO_TEST_CASE(an_authority_whose_key_is_gone_makes_nothing) {
+  const temporary_folder made;
+  const auto& folder = made.where();
+  BOOST_TEST(certs({folder, "--cluster", "training"}).exit == "exit code 0");
+  const auto worker = content(folder / "worker.pem");
+  std::filesystem::remove(folder / "authority.key");
+  const auto ended = certs({folder, "--cluster", "training"});
+  BOOST_TEST(ended.exit == "exit code 1", ended.errors);
+  BOOST_TEST(contains(ended.errors, "authority.key"), ended.errors);
+  BOOST_TEST(content(folder / "worker.pem") == worker);
+}
+
+BOOST_AUTO_TEST_CASE(a_folder_that_can_t_be_made_is_named) {
+  const auto ended = certs({"/proc/certs", "--cluster", "training"});
+  BOOST_TEST(ended.exit == "exit code 1", ended.errors);
+  BOOST_TEST(contains(ended.errors, "/proc/certs"), ended.errors);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace troupe

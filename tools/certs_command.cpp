@@ -1,0 +1,157 @@
+#include "certs_command.hpp"
+#include "launch_flags.hpp"
+
+#include <troupe/device/base/error.hpp>
+#include <troupe/device/base/internal/descriptor.hpp>
+#include <troupe/runtime/door/certificate_authority.hpp>
+#include <troupe/runtime/door/certified_party.hpp>
+#include <troupe/runtime/door/cluster_secret.hpp>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace troupe::tools {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr auto certs_description =
+    "Makes the private authority of a cluster, once, and certificates for its roles, as often as it is called. "
+    "Processes that have them (TROUPE_TLS_CERTIFICATE, TROUPE_TLS_KEY, TROUPE_TLS_CA) let each other in and nobody "
+    "else, "
+    "encrypt what they say, and none comes in a role that is not its own.";
+
+constexpr auto certs_footer =
+    "In FOLDER are then authority.pem, which all processes need; ROLE.pem and ROLE.key, for the processes of that "
+    "role; "
+    "client.pem and client.key, for troupe why and clients of remote calls, with which nobody serves; "
+    "and authority.key, which no process needs: whoever has it can make members. Called again, new certificates take "
+    "the place of those that were there. Processes read them within a second and use them for new connections, without "
+    "a restart; those that were made before stay valid for their time.\n"
+    "\n"
+    "Exit codes:\n"
+    "  0     made\n"
+    "  1     they could not be written\n"
+    "  2     wrong usage";
+
+struct certs_flags {
+  path folder;
+  std::string cluster;
+  std::vector<std::string> roles{"chief", "worker", "ps", "client"};
+  std::vector<std::string> hosts;
+  int days = 90;
+};
+
+/// In place of an earlier one, as a whole or not at all.
+void write(const path& file, const std::string& content, mode_t mode) {
+  const auto next = file.string() + ".next";
+  ::unlink(next.c_str());
+  const descriptor opened{::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)};
+  const auto written =
+      opened && ::write(opened.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size());
+  if (!written || ::fsync(opened.get()) != 0 || ::rename(next.c_str(), file.c_str()) != 0)
+    throw unavailable_error{fmt::format("{} can't be written: {}", file.string(), std::strerror(errno))};
+}
+
+std::string read(const path& file) {
+  std::ifstream opened{file, std::ios::binary};
+  if (!opened) throw not_found_error{fmt::format("{} can't be read", file.string())};
+  return {std::istreambuf_iterator<char>{opened}, {}};
+}
+
+/// What is to be written.
+struct made_file {
+  path where;
+  std::string content;
+  mode_t mode;
+};
+
+constexpr mode_t for_owner = S_IRUSR | S_IWUSR;
+constexpr mode_t for_all = for_owner | S_IRGRP | S_IROTH;
+
+/// The one that was made before, or a new one, which is added to the files.
+certificate_authority authority_of(const certs_flags& flags, std::vector<made_file>& files) {
+  const auto certificate = flags.folder / "authority.pem";
+  const auto key = flags.folder / "authority.key";
+  if (std::filesystem::exists(certificate)) {
+    check_owned_as_a_secret("key of the authority", key);
+    return certificate_authority::read({read(certificate), read(key)});
+  }
+  auto made = certificate_authority::make(flags.cluster);
+  files.push_back({key, made.own().key, for_owner});
+  files.push_back({certificate, made.own().certificate, for_all});
+  return made;
+}
+
+/// All of it, before anything is written.
+std::vector<made_file> make_files(const certs_flags& flags) {
+  std::vector<made_file> files;
+  const auto authority = authority_of(flags, files);
+  for (const auto& role : flags.roles) {
+    const auto serves = role != client_job;
+    const auto made = authority.issue(
+        {flags.cluster, role},
+        {.valid_for = std::chrono::days{flags.days}, .hosts = serves ? flags.hosts : std::vector<std::string>{}});
+    files.push_back({flags.folder / (role + ".key"), made.key, for_owner});
+    files.push_back({flags.folder / (role + ".pem"), made.certificate, for_all});
+  }
+  return files;
+}
+
+int make(const certs_flags& flags) {
+  try {
+    const auto files = make_files(flags);
+    std::filesystem::create_directories(flags.folder);
+    for (const auto& each : files) write(each.where, each.content, each.mode);
+    for (const auto& role : flags.roles)
+      fmt::print("{0}.pem, {0}.key: {1}, for {2} days\n", (flags.folder / role).string(), to_uri({flags.cluster, role}),
+                 flags.days);
+    return EXIT_SUCCESS;
+  } catch (const invalid_argument_error& wrong) {
+    fmt::print(stderr, "troupe certs: {}\n", wrong.message());
+    return exit_usage;
+  } catch (const error& failed) {
+    fmt::print(stderr, "troupe certs: {}\n", failed.message());
+    return EXIT_FAILURE;
+  } catch (const std::filesystem::filesystem_error& failed) {
+    fmt::print(stderr, "troupe certs: {}\n", failed.what());
+    return EXIT_FAILURE;
+  }
+}
+
+}  // namespace
+
+void add_certs_command(CLI::App& app, int& exit_code) {
+  auto* command = app.add_subcommand("certs", certs_description);
+  auto flags = std::make_shared<certs_flags>();
+  command->footer(certs_footer);
+  command->add_option("FOLDER", flags->folder, "where they are written")->required();
+  command->add_option("--cluster", flags->cluster, "the cluster's name")->required();
+  command->add_option("--role", flags->roles, "the roles that get certificates; may be given again")
+      ->capture_default_str();
+  command->add_option("--host", flags->hosts,
+                      "names and addresses by which clients of gRPC reach the servers; may be given again");
+  command->add_option("--days", flags->days, "how long the certificates are valid")
+      ->check(CLI::Range(1, 3650))
+      ->capture_default_str();
+  command->callback([flags, &exit_code] { exit_code = make(*flags); });
+}
+
+}  // namespace troupe::tools
