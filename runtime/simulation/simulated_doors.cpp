@@ -1,6 +1,13 @@
+#include <troupe/device/base/internal/descriptor.hpp>
+#include <troupe/runtime/door/certified_party.hpp>
 #include <troupe/runtime/door/door.hpp>
 #include <troupe/runtime/door/handshake.hpp>
+#include <troupe/runtime/door/tls_session.hpp>
 #include <troupe/runtime/simulation/simulated_doors.hpp>
+
+#include <array>
+
+#include <sys/socket.h>
 
 namespace troupe {
 
@@ -15,18 +22,62 @@ void say(std::string_view words, handshake& to) {
   }
 }
 
+/// What both sides of TLS have found out about each other.
+struct tls_meeting {
+  status visitor_says;
+  status host_says;
+  std::optional<certified_role> visitor;
+  std::optional<certified_role> host;
+};
+
+/// With the certificates that both have, by OpenSSL, over a pair of sockets that nobody waits for.
+tls_meeting meet_under_tls(const tls_identity& visitor, const tls_identity& host) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    throw resource_exhausted_error{"no descriptor is left for two simulated processes that meet under TLS"};
+  const descriptor at_visitor{ends[0]};
+  const descriptor at_host{ends[1]};
+  tls_session comes{visitor.current(), tls_session::side::visitor, at_visitor.get()};
+  tls_session stands{host.current(), tls_session::side::host, at_host.get()};
+  // A flight of each, and the visitor's last one; who has failed says no more.
+  constexpr auto turns_max = 4;
+  auto comes_is_over = false;
+  auto stands_is_over = false;
+  for (auto turns = turns_max; turns > 0 && !(comes_is_over && stands_is_over); --turns) {
+    comes_is_over = comes_is_over || comes.handshake() == tls_session::progress::over;
+    stands_is_over = stands_is_over || stands.handshake() == tls_session::progress::over;
+  }
+  return {comes.result(), stands.result(), stands.peer(), comes.peer()};
+}
+
+/// As a visitor finds it whom the other side leaves without a word.
+status left_alone() {
+  return {status_code::unavailable, "it closed the connection before it had said whether this process may enter"};
+}
+
 }  // namespace
 
 status meet_at_door(const simulated_process& visitor, const simulated_process& host) {
+  if ((visitor.tls() == nullptr) != (host.tls() == nullptr)) return left_alone();
+  std::optional<tls_meeting> certified;
+  if (visitor.tls()) certified = meet_under_tls(*visitor.tls(), *host.tls());
+  if (certified && !certified->visitor_says.ok()) return certified->visitor_says;
+  if (certified && !certified->host_says.ok()) return left_alone();
   visitor_handshake comes{door_service::messages, visitor.party(), visitor.secret()};
-  host_handshake stands{host.party(), host.secret(),
-                        [&](const door_hello& who) { return check_cluster(host.party(), who.who); }};
+  host_handshake stands{host.party(), host.secret(), [&](const door_hello& who) {
+                          if (certified)
+                            if (auto why = check_certified(certified->visitor, who.who); !why.ok()) return why;
+                          return check_cluster(host.party(), who.who);
+                        }};
   // Two round trips, and nobody who is left waiting.
   for (auto turns = 2; turns > 0; --turns) {
     say(comes.take_words(), stands);
     say(stands.take_words(), comes);
   }
-  return comes.is_over() ? comes.result() : status{status_code::internal, "a door that does not answer"};
+  if (!comes.is_over()) return {status_code::internal, "a door that does not answer"};
+  if (!comes.result().ok() || !certified) return comes.result();
+  if (auto why = check_certified(certified->host, comes.other().who); !why.ok()) return why;
+  return check_serves(comes.other().who);
 }
 
 std::optional<status> meet_stranger_at_door(const simulated_process& visitor, std::string_view said) {

@@ -1,4 +1,5 @@
-// What two simulated processes say at a door, as real ones do (runtime/door/handshake.hpp), in no time.
+// What two simulated processes say at a door, as real ones do (runtime/door/handshake.hpp), in no time. Certificates
+// are looked at by OpenSSL, at the time of this machine's clock; what is said after that is not encrypted.
 #pragma once
 
 #include <troupe/runtime/simulation/simulated_process.hpp>

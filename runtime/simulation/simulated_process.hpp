@@ -102,6 +102,7 @@ class simulated_process {
   void stand_at_doors(credentials with) { credentials_ = std::move(with); }
   door_party party() const { return party_of(*system_, credentials_, role_); }
   const std::shared_ptr<const cluster_secret>& secret() const { return credentials_.secret; }
+  const std::shared_ptr<const tls_identity>& tls() const { return credentials_.tls; }
   /// How much its clock is ahead of the others' from now on.
   void set_clock(duration ahead);
 

@@ -1,8 +1,10 @@
-// Hosts that speak at each other's doors: who has the secret of a cluster, or of another one.
+// Hosts that speak at each other's doors: who has the secret of a cluster, or its certificate, or another one's.
+#include "support/certificate_files.hpp"
 #include "support/refusal.hpp"
 
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/runtime/actors.hpp>
+#include <troupe/runtime/door/certificate_authority.hpp>
 #include <troupe/runtime/remote_actors.hpp>
 #include <troupe/runtime/simulated_world.hpp>
 
@@ -25,6 +27,16 @@ constexpr std::uint16_t port = 7000;
 
 counter_actor::behavior_type counter(counter_actor::pointer) {
   return {[count = 0](caf::get_atom) mutable { return ++count; }};
+}
+
+const certificate_authority& authority() {
+  static const auto made = certificate_authority::make("blue");
+  return made;
+}
+
+/// With a certificate.
+credentials certified(const certificate_files& files, const std::string& cluster = "blue") {
+  return {.cluster = cluster, .tls = std::make_shared<const tls_identity>(files.files())};
 }
 
 credentials of(const std::string& cluster, const std::string& secret = {}) {
@@ -79,6 +91,40 @@ BOOST_AUTO_TEST_CASE(who_is_of_another_cluster_hears_both_names) {
   BOOST_TEST((why.code() == status_code::failed_precondition), why.render());
   BOOST_TEST(contains(why.render(), "blue"), why.render());
   BOOST_TEST(contains(why.render(), "green"), why.render());
+}
+
+BOOST_AUTO_TEST_CASE(who_has_a_certificate_of_the_cluster_is_served) {
+  const certificate_files client{authority(), {"blue", "client"}};
+  const certificate_files server{authority(), {"blue", "store"}};
+  const auto why = visit(certified(client), certified(server));
+  BOOST_TEST(why.ok(), why.render());
+}
+
+BOOST_AUTO_TEST_CASE(who_has_no_right_certificate_is_left_without_a_word) {
+  const certificate_files server{authority(), {"blue", "store"}};
+  const auto others = certificate_authority::make("blue");
+  const certificate_files foreign{others, {"blue", "client"}};
+  const certificate_files expired{authority(), {"blue", "client"}, {.valid_for = -1h, .valid_since = 48h}};
+  for (const auto& client : {certified(expired), of("blue")}) {
+    const auto why = visit(client, certified(server));
+    BOOST_TEST(contains(why.render(), "it closed the connection before it had said"), why.render());
+  }
+  // He does not believe in the server's either.
+  const auto why = visit(certified(foreign), certified(server));
+  BOOST_TEST((why.code() == status_code::unauthenticated), why.render());
+}
+
+BOOST_AUTO_TEST_CASE(a_client_does_not_pose_as_a_server) {
+  const certificate_files client{authority(), {"blue", "client"}};
+  const auto why = visit(certified(client), certified(client));
+  BOOST_TEST(contains(why.render(), "it serves with the certificate of a client"), why.render());
+}
+
+BOOST_AUTO_TEST_CASE(who_says_another_cluster_than_his_certificate_is_refused) {
+  const certificate_files client{authority(), {"blue", "client"}};
+  const certificate_files server{authority(), {"blue", "store"}};
+  const auto why = visit(certified(client, "green"), certified(server));
+  BOOST_TEST(contains(why.render(), "its certificate that it is of \"blue\""), why.render());
 }
 
 /// As after a change of the secret that has not reached all hosts.
