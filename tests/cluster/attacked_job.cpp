@@ -137,9 +137,12 @@ task_config config_with(const process_cluster& processes, const task_id& task, c
 
 }  // namespace
 
-attacked_job::attacked_job(const detour& through, bool secret)
-    : processes_(attacked_program.name(), {.secret = secret}) {
-  if (secret) credentials::set_for_process({.cluster = "", .secret = cluster_secret::read(processes_.secret_file())});
+attacked_job::attacked_job(const detour& through, security how)
+    : certificates_(how == security::tls ? std::make_shared<cluster_certificates>("attacked") : nullptr),
+      processes_(attacked_program.name(), {.secret = how == security::secret, .certificates = certificates_}) {
+  if (how == security::secret)
+    credentials::set_for_process({.cluster = "", .secret = cluster_secret::read(processes_.secret_file())});
+  if (how == security::tls) credentials::set_for_process(certificates_->credentials_of("client"));
   if (!through) processes_.start();
   for (const auto& task : processes_.tasks()) {
     if (through) processes_.start(task, {}, config_with(processes_, task, through));

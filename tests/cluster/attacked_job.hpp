@@ -30,12 +30,15 @@ class attacked_job {
   /// Where other tasks find a task, if not at its own address.
   using detour = std::function<task_address(const task_id& task, const task_address& own)>;
 
-  /// With a `secret`, this process has it, too.
-  explicit attacked_job(const detour& through = {}, bool secret = false);
+  /// With what its processes let each other in; this process comes with it, too, as no member.
+  enum class security { none, secret, tls };
+  explicit attacked_job(const detour& through = {}, security how = security::none);
   attacked_job(const attacked_job&) = delete;
   ~attacked_job();
 
   process_cluster& processes() { return processes_; }
+  /// With TLS only.
+  cluster_certificates& certificates() { return *certificates_; }
   /// Of each worker, the server and the chief.
   const std::vector<attacked_port>& ports() const { return ports_; }
   const attacked_port& port_of(const task_id& task) const;
@@ -53,6 +56,7 @@ class attacked_job {
  private:
   void check_served();
 
+  std::shared_ptr<cluster_certificates> certificates_;
   process_cluster processes_;
   std::vector<attacked_port> ports_;
   std::uint64_t server_incarnation_ = 0;

@@ -62,6 +62,7 @@ void process_cluster::start(const task_id& task, const std::string& program, con
   child.program = command.front();
   child.arguments.assign(command.begin() + 1, command.end());
   if (secret_) child.environment[secret_variable] = secret_->path();
+  if (options_.certificates) options_.certificates->put_into(child.environment, task.job);
   child.environment["TF_CONFIG"] = to_tf_config(config.value_or(this->config(task)));
   processes_.emplace(task, process{child_process{child}, {}});
 }

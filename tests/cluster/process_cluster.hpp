@@ -5,11 +5,13 @@
 // Every wait has a limit, and a test whose chief has ended early fails at once; both show the output of all processes.
 #pragma once
 
+#include "support/cluster_certificates.hpp"
+
 #include <troupe/runtime/cluster/task_environment.hpp>
 #include <troupe/runtime/launch/child_process.hpp>
+#include <troupe/runtime/launch/credentials_for_children.hpp>
 #include <troupe/runtime/launch/line_splitter.hpp>
 #include <troupe/runtime/launch/port_reservation.hpp>
-#include <troupe/runtime/launch/secret_for_children.hpp>
 #include <troupe/runtime/launch/task_place.hpp>
 
 #include <array>
@@ -39,6 +41,8 @@ struct process_cluster_options {
   placement place;
   /// Whether the processes have a secret of their own. Beyond loopback they always have.
   bool secret = false;
+  /// Null: what they say is not encrypted.
+  std::shared_ptr<cluster_certificates> certificates = nullptr;
 };
 
 class process_cluster {

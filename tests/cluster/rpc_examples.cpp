@@ -1,10 +1,15 @@
 // The example of remote procedure calls (examples/rpc) as its users run it: the server is one program, its clients are
 // other ones, in C++ over both layers and in Python over gRPC. Seed 004; semantics.md 1.7.
+#include "support/certificate_files.hpp"
+#include "support/environment_variable.hpp"
 #include "watched_program.hpp"
+
+#include <troupe/runtime/door/credentials.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <csignal>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -84,6 +89,38 @@ BOOST_AUTO_TEST_CASE(the_example_of_the_seed_runs_from_python) {
         "wrong arguments: INVALID_ARGUMENT: argument 2 of addition must be int32 ()", "too slow: DEADLINE_EXCEEDED: "})
     check_has(result, line);
   here.server().output_with("count_primes: cancelled");
+}
+
+/// Processes that are started while it lives have this certificate.
+class certified_children {
+ public:
+  explicit certified_children(const certificate_files& own)
+      : certificate_(tls_certificate_variable, own.files().certificate),
+        key_(tls_key_variable, own.files().key),
+        authority_(tls_authority_variable, own.files().authority) {}
+
+ private:
+  const environment_variable certificate_;
+  const environment_variable key_;
+  const environment_variable authority_;
+};
+
+BOOST_AUTO_TEST_CASE(under_tls_the_example_serves_over_both_layers_whoever_has_a_certificate) {
+  const auto authority = certificate_authority::make("examples");
+  const certificate_files of_server{authority, {"examples", "server"}, {.hosts = {"localhost", "127.0.0.1"}}};
+  const certificate_files of_client{authority, {"examples", "client"}};
+  for (const auto* const layer : {"caf", "grpc"}) {
+    std::optional<example_server> here;
+    {
+      const certified_children own{of_server};
+      here.emplace(layer);
+    }
+    const std::vector<std::string> tour{"--layer", layer, "--address", here->address(), "--timeout", "3"};
+    BOOST_TEST(run(RPC_CLIENT_PROGRAM, tour).end != "exit code 0");
+    const certified_children own{of_client};
+    check_has(run(RPC_CLIENT_PROGRAM, tour), "addition by name: 5\n");
+    if (layer == std::string_view{"grpc"}) check_has(run_python(here->address(), {"addition", "2", "3"}), "5\n");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(python_calls_any_method_and_shows_the_code_and_the_text_of_an_error) {

@@ -37,7 +37,7 @@ status visit_of_a_stranger(const task_address& where, door_service wanted,
   };
   const auto shared = std::make_shared<outcome>();
   tcp_connector::of_process().connect(where, 10s, words_for(wanted, {.process = "a stranger"}, secret),
-                                      [shared](const descriptor&, const door_hello&, const status& why) {
+                                      [shared](const channel&, const door_hello&, const status& why) {
                                         shared->why = why;
                                         shared->ended.set();
                                       });
@@ -53,7 +53,7 @@ std::string content_of_file(const std::string& path) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(who_has_no_secret_or_another_one_is_refused_at_every_port_and_the_job_goes_on) {
-  attacked_job job{{}, true};
+  attacked_job job{{}, attacked_job::security::secret};
   const auto wrong = std::make_shared<const cluster_secret>("not the secret of the job");
   for (const auto& port : job.ports())
     for (const auto wanted : services) {
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(who_has_no_secret_or_another_one_is_refused_at_every_port_a
 
 /// What CAF's own protocol begins with, which was enough before there were doors.
 BOOST_AUTO_TEST_CASE(who_does_not_come_by_the_door_hears_nothing) {
-  attacked_job job{{}, true};
+  attacked_job job{{}, attacked_job::security::secret};
   std::mt19937 random{1};
   for (const auto& port : job.ports()) {
     std::vector<basp::stranger> visitors;
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(who_does_not_come_by_the_door_hears_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(the_secret_shows_nowhere) {
-  attacked_job job{{}, true};
+  attacked_job job{{}, attacked_job::security::secret};
   const auto secret = content_of_file(job.processes().secret_file());
   BOOST_TEST_REQUIRE(secret.size() == 64u);
   for (const auto& task : job.processes().tasks()) {
