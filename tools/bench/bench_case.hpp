@@ -29,6 +29,8 @@ struct bench_case {
   /// Of a cluster of processes: workers that were killed are started again after this time, or a while longer. Unset:
   /// they are not.
   std::optional<std::chrono::milliseconds> restart_delay = {};
+  /// Of a cluster of processes: whether they talk under TLS.
+  bool tls = false;
 };
 
 /// What the figures of cases are compared with that nothing else does the like of.

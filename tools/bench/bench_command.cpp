@@ -36,6 +36,7 @@ struct bench_options {
   std::string bench;
   std::string name;
   bool json = false;
+  bool tls = false;
   measuring_plan plan;
   bool serves_as_reference = false;
   bool serves_rpc = false;
@@ -75,6 +76,7 @@ std::vector<bench_case> select(const bench_options& options) {
   for (auto& each : all)
     if ((options.bench.empty() || each.bench == options.bench) && (options.name.empty() || each.name == options.name))
       selected.push_back(each);
+  for (auto& each : selected) each.tls |= options.tls;
   if (selected.empty())
     throw CLI::ValidationError{
         fmt::format("there is no {}; these are the benches and their cases:\n{}",
@@ -198,6 +200,7 @@ void add_bench_options(CLI::App& app, int& exit_code) {
   app.add_option("NAME", options->bench, "the bench; without it, all of them");
   app.add_option("--case", options->name, "only this case of it");
   app.add_flag("--json", options->json, "print one JSON object per line instead of a table");
+  app.add_flag("--tls", options->tls, "have the clusters of processes talk under TLS; their references do not");
   app.add_option("--seconds", options->plan.seconds, "how long each case measures")
       ->check(CLI::Range(0.1, 600.0))
       ->capture_default_str();

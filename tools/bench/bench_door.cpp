@@ -7,7 +7,9 @@
 #include <troupe/runtime/cluster/task_environment.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/door/door.hpp>
+#include <troupe/runtime/launch/credentials_for_children.hpp>
 
 #include <algorithm>
 #include <array>
@@ -36,7 +38,7 @@ struct visit_outcome {
 void visit(const task_address& where, const visitor_words& words) {
   const auto outcome = std::make_shared<visit_outcome>();
   tcp_connector::of_process().connect(where, 10s, words,
-                                      [outcome](const descriptor&, const door_hello&, const status& why) {
+                                      [outcome](const channel&, const door_hello&, const status& why) {
                                         outcome->why = why;
                                         outcome->ended.set();
                                       });
@@ -69,11 +71,16 @@ class echo_of_bytes {
   std::jthread answering_;
 };
 
-std::vector<figure> enter(const measuring_plan& plan, cluster&) {
-  door host{"127.0.0.1", 0, {.self = {.process = "a host"}, .secret = right, .strangers = {}}};
-  host.open_for(door_service::tensors, [](const descriptor&, const door_hello&) {});
+/// By a door where both sides show this.
+std::vector<figure> enter(const measuring_plan& plan, const std::shared_ptr<const cluster_secret>& secret,
+                          const std::shared_ptr<const tls_identity>& tls) {
+  const auto party = [&](const char* process) {
+    return door_party{.task = {tls ? "worker" : "", 0}, .process = process};
+  };
+  door host{"127.0.0.1", 0, {.self = party("a host"), .secret = secret, .tls = tls, .strangers = {}}};
+  host.open_for(door_service::tensors, [](const channel&, const door_hello&) {});
   const task_address where{"127.0.0.1", host.port()};
-  const auto words = words_for(door_service::tensors, {.process = "a visitor"}, right);
+  const auto words = words_for(door_service::tensors, party("a visitor"), secret, tls);
   const echo_of_bytes echo;
   auto row = compare_latencies(
       plan, "us", 0.5,
@@ -88,6 +95,16 @@ std::vector<figure> enter(const measuring_plan& plan, cluster&) {
         });
       });
   return {row};
+}
+
+std::vector<figure> enter_by_secret(const measuring_plan& plan, cluster&) { return enter(plan, right, nullptr); }
+
+std::vector<figure> enter_by_tls(const measuring_plan& plan, cluster&) {
+  const certificates_for_children certificates{"bench", {"worker"}, {}};
+  auto own = certificates.environment_of("worker");
+  return enter(plan, nullptr,
+               std::make_shared<const tls_identity>(
+                   tls_files{own[tls_certificate_variable], own[tls_key_variable], own[tls_authority_variable]}));
 }
 
 // --- strangers ------------------------------------------------------------------------------------------------------
@@ -114,7 +131,7 @@ class strangers {
     for (std::size_t i = 0; !stop.stop_requested(); ++i) {
       ++open_;
       tcp_connector::of_process().connect(doors[i % doors.size()], 5s, words,
-                                          [this](const descriptor&, const door_hello&, const status& why) {
+                                          [this](const channel&, const door_hello&, const status& why) {
                                             if (why.code() == status_code::unauthenticated) ++refused_;
                                             --open_;
                                           });
@@ -156,7 +173,12 @@ std::vector<bench_case> door_cases() {
            .name = "enter",
            .summary = "a connection by a door with a secret",
            .size = {.workers = 1, .servers = 0},
-           .measure = enter},
+           .measure = enter_by_secret},
+          {.bench = "door",
+           .name = "enter-tls",
+           .summary = "a connection by a door with certificates of both sides",
+           .size = {.workers = 1, .servers = 0},
+           .measure = enter_by_tls},
           {.bench = "door",
            .name = "strangers",
            .summary = "closures on 2 worker processes to which 1,000 strangers come each second",

@@ -135,6 +135,7 @@ std::vector<figure> measure_in_cluster(const bench_case& which, const measuring_
                            .workers = which.size.workers,
                            .servers = which.size.servers,
                            .restarts_max = which.restart_delay ? restarts_enough : 0,
+                           .tls = which.tls,
                            .restart_delay = which.restart_delay.value_or(milliseconds{0})};
   options.output = [&](output_stream stream, std::string_view text) {
     if (stream == output_stream::standard_output && text.starts_with(chief_prefix))

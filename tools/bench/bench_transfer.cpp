@@ -1,6 +1,7 @@
 // Large variables between processes, small calls beside them, and large variables inside one process.
 #include "bench_caf_reference.hpp"
 #include "bench_case.hpp"
+#include "bench_cipher.hpp"
 #include "bench_process_memory.hpp"
 #include "bench_tcp_stream.hpp"
 
@@ -43,6 +44,23 @@ std::vector<figure> read_large(const measuring_plan& plan, cluster& cluster) {
   parameter_server_strategy strategy{cluster};
   const auto large = strategy.variable("large", floats(large_bytes));
   return {compare_with_tcp(plan, [&] { large.read(); })};
+}
+
+/// With AES beside the stream, TLS can't be as fast as this; each of its two sides has it on a core of its own.
+std::vector<figure> read_large_under_tls(const measuring_plan& plan, cluster& cluster) {
+  parameter_server_strategy strategy{cluster};
+  const auto large = strategy.variable("large", floats(large_bytes));
+  bench_cipher cipher;
+  const auto gigabytes_per_second = [](std::chrono::nanoseconds slice, const auto& move) {
+    return items_per_second(slice, large_bytes, move) / 1e9;
+  };
+  return {compare(
+      plan, {"GB/s"},
+      [&](std::chrono::nanoseconds slice) { return gigabytes_per_second(slice, [&] { large.read(); }); },
+      "AES-128-GCM on one core, as openssl speed",
+      [&](std::chrono::nanoseconds slice) {
+        return gigabytes_per_second(slice, [&] { cipher.encrypt(large_bytes); });
+      })};
 }
 
 std::vector<figure> assign_large(const measuring_plan& plan, cluster& cluster) {
@@ -175,8 +193,12 @@ std::vector<bench_case> transfer_cases() {
                       .size = {.workers = 1, .servers = 1},
                       .measure = measure};
   };
+  auto under_tls =
+      between_processes("read-64MiB-tls", "the same under TLS, against its cipher alone", read_large_under_tls);
+  under_tls.tls = true;
   return {
       between_processes("read-64MiB", "reading a variable of 64 MiB from a server process", read_large),
+      std::move(under_tls),
       between_processes("assign-64MiB", "assigning a variable of 64 MiB on a server process", assign_large),
       between_processes("ping-under-load", "p99 of small calls while variables of 64 MiB are read", ping_under_load),
       {.bench = "transfer",
