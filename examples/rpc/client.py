@@ -13,6 +13,8 @@ file in the build folder, build/examples/rpc; rpc.proto is the document of every
 import argparse
 import json
 import math
+import os
+import pathlib
 import struct
 import sys
 from dataclasses import dataclass
@@ -117,12 +119,22 @@ def from_datum(datum):
 # --- calls ----------------------------------------------------------------------------------------------------------
 
 
+def connect(address):
+    """In the clear, or under TLS with the certificate that the environment names, as troupe's own processes."""
+    # A call that the server may have received must not be made twice.
+    options = [("grpc.enable_retries", 0)]
+    names = [os.environ.get(f"TROUPE_TLS_{each}") for each in ("CA", "KEY", "CERTIFICATE")]
+    if not any(names):
+        return grpc.insecure_channel(address, options)
+    contents = [pathlib.Path(each or "").read_bytes() for each in names]
+    return grpc.secure_channel(address, grpc.ssl_channel_credentials(*contents), options)
+
+
 class Server:
     """The methods of a troupe server. A call waits for the server if it is not up, until its timeout."""
 
     def __init__(self, address, timeout):
-        # A call that the server may have received must not be made twice.
-        self.channel = grpc.insecure_channel(address, options=[("grpc.enable_retries", 0)])
+        self.channel = connect(address)
         self.stub = rpc_pb2_grpc.RpcStub(self.channel)
         self.timeout = timeout
 
