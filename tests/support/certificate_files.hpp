@@ -21,9 +21,11 @@ class certificate_files {
 
   /// As an operator does it, one file after the other.
   void change_to(const certificate_and_key& next) {
-    std::ofstream{certificate_.path()} << next.certificate;
-    std::ofstream{key_.path()} << next.key;
+    change_certificate(next);
+    change_key(next);
   }
+  void change_certificate(const certificate_and_key& next) { std::ofstream{certificate_.path()} << next.certificate; }
+  void change_key(const certificate_and_key& next) { std::ofstream{key_.path()} << next.key; }
   void believe(const certificate_authority& next) { std::ofstream{authority_.path()} << next.own().certificate; }
 
  private:

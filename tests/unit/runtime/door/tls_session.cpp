@@ -119,6 +119,9 @@ BOOST_AUTO_TEST_CASE(a_certificate_that_is_over_its_time_is_refused_with_a_reaso
   pair two{shown{old}, shown{authority().issue(chief)}};
   two.agree();
   BOOST_TEST(contains(two.host.result().render(), "expired"), two.host.result().render());
+  // That is for the host's log: nothing is said to the visitor, not even that he is refused.
+  std::array<char, 100> heard{};
+  BOOST_TEST(two.visitor.receive_some(std::as_writable_bytes(std::span{heard})).blocked);
 }
 
 BOOST_AUTO_TEST_CASE(files_that_are_none_or_do_not_belong_together_are_named) {
