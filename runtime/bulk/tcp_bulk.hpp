@@ -2,9 +2,9 @@
 // into the receiver's.
 //
 // A ticket's endpoint holds host, port and a secret that only this process's tickets carry, so that a stranger who
-// connects reads nothing. The bytes are not encrypted. Each direction has one thread, which starts when it is first
-// needed; an idle node has neither a thread nor an open port. See bulk_server.hpp for the sending end, bulk_client.hpp
-// for the receiving end and bulk_protocol.hpp for what they say to each other.
+// connects reads nothing. The bytes are encrypted if the process has a certificate. Each direction has one thread,
+// which starts when it is first needed; an idle node has neither a thread nor an open port. See bulk_server.hpp for the
+// sending end, bulk_client.hpp for the receiving end and bulk_protocol.hpp for what they say to each other.
 #pragma once
 
 #include <troupe/actors/values/bulk.hpp>

@@ -1,4 +1,5 @@
 #include "bulk_peers.hpp"
+#include "support/certificate_files.hpp"
 
 #include <troupe/runtime/bulk/bulk_offers.hpp>
 #include <troupe/runtime/door/door.hpp>
@@ -19,9 +20,9 @@ using namespace bulk_test;
 
 BOOST_AUTO_TEST_SUITE(tcp_bulk_suite)
 
-BOOST_AUTO_TEST_CASE(bytes_of_every_size_arrive_unchanged) {
-  tcp_bulk sender;
-  tcp_bulk receiver;
+void check_every_size(const tcp_bulk_options& options) {
+  tcp_bulk sender{options};
+  tcp_bulk receiver{options};
   for (const auto size : {std::size_t{0}, std::size_t{1}, std::size_t{64} << 10, (std::size_t{64} << 20) + 3}) {
     const auto ticket = sender.offer(patterned(size), patience);
     BOOST_TEST(ticket.size_bytes == size);
@@ -30,6 +31,15 @@ BOOST_AUTO_TEST_CASE(bytes_of_every_size_arrive_unchanged) {
     BOOST_TEST(ended.ok(), size << " bytes: " << ended.render());
     BOOST_TEST(is_patterned(open.destination));
   }
+}
+
+BOOST_AUTO_TEST_CASE(bytes_of_every_size_arrive_unchanged) { check_every_size({}); }
+
+BOOST_AUTO_TEST_CASE(under_tls_bytes_of_every_size_arrive_unchanged) {
+  const auto authority = troupe::certificate_authority::make("training");
+  const troupe::certificate_files own{authority, {"training", "worker"}};
+  troupe::credentials with{.tls = std::make_shared<const troupe::tls_identity>(own.files())};
+  check_every_size({.with = std::make_shared<const troupe::credentials>(std::move(with))});
 }
 
 BOOST_AUTO_TEST_CASE(a_process_fetches_its_own_offer) {
