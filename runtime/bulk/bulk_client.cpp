@@ -38,7 +38,9 @@ bulk_client::bulk_client(const tcp_bulk_options& options)
     : options_(options),
       words_(words_for(door_service::tensors, options.self, options.with->secret, options.with->tls)) {}
 
-bulk_client::~bulk_client() {
+bulk_client::~bulk_client() { stop(); }
+
+void bulk_client::stop() {
   if (!loop_) return;
   loop_->stop();
   std::vector<std::unique_ptr<job>> open;
@@ -49,17 +51,20 @@ bulk_client::~bulk_client() {
   }
   peers_.clear();
   for (auto& each : open) {
-    auto problem = status{status_code::cancelled,
-                          fmt::format("the fetch from {} ended with the bulk transport", each->wanted.from.address())};
+    auto problem = cancelled(each->wanted);
     finish(std::move(each), std::move(problem));
   }
+}
+
+status bulk_client::cancelled(const bulk_fetch& open) {
+  return {status_code::cancelled, fmt::format("the fetch from {} ended with the bulk transport", open.from.address())};
 }
 
 void bulk_client::fetch(bulk_fetch wanted) {
   ensure_started();
   // Shared, because a std::function is copyable.
   auto shared = std::make_shared<bulk_fetch>(std::move(wanted));
-  loop_->post([this, shared] { enqueue(std::move(*shared)); });
+  if (!loop_->post([this, shared] { enqueue(std::move(*shared)); })) shared->done(cancelled(*shared));
 }
 
 void bulk_client::ensure_started() {
@@ -124,7 +129,10 @@ void bulk_client::run(line_place where, std::unique_ptr<job> next) {
   loop_->cancel(where->idle_timer);
   const auto& wanted = next->wanted;
   const auto request =
-      bulk_request{.secret = wanted.from.secret, .number = wanted.number, .size_bytes = wanted.destination.size()};
+      bulk_request{.secret = wanted.from.secret,
+                   .number = wanted.number,
+                   .size_bytes = wanted.size_bytes,
+                   .part = {.offset_bytes = wanted.offset_bytes, .size_bytes = wanted.destination.size()}};
   where->connection->start(request, wanted.destination, next->deadline);
   where->open = std::move(next);
 }

@@ -5,7 +5,7 @@
 // was kept may have been closed by the peer in the meantime, which shows only on use: such a fetch is tried once more
 // on a fresh one.
 //
-// F-1 `done` of each fetch is called exactly once: by the exchange, its deadline, or the end of this object. F-2 The
+// F-1 `done` of each fetch is called exactly once: by the exchange, its deadline, or stop(). F-2 The
 // connection of a fetch that ends early is closed before `done` is called, so nothing is written after it.
 #pragma once
 
@@ -30,6 +30,9 @@ namespace troupe {
 struct bulk_fetch {
   bulk_endpoint from;
   std::uint64_t number = 0;
+  /// Of the whole offer; fetched is what begins at `offset_bytes` and has the destination's size.
+  std::uint64_t size_bytes = 0;
+  std::uint64_t offset_bytes = 0;
   std::span<std::byte> destination;
   loop_clock::duration limit;
   std::function<void(status)> done;
@@ -41,11 +44,12 @@ class bulk_client {
   explicit bulk_client(const tcp_bulk_options& options);
   bulk_client(const bulk_client&) = delete;
   bulk_client& operator=(const bulk_client&) = delete;
-  /// Ends what is open with cancelled. Not from within a `done`.
   ~bulk_client();
 
   /// From any thread. Throws resource_exhausted_error when no thread can be started; then `done` is not called.
   void fetch(bulk_fetch wanted);
+  /// Ends what is open with cancelled, and what comes later, too. Not from within a `done`.
+  void stop();
 
  private:
   struct job;
@@ -67,6 +71,7 @@ class bulk_client {
   void expired(peer& from, const job* late);
   void forget_if_unused(peer& from);
   void finish(std::unique_ptr<job> ended, status how);
+  static status cancelled(const bulk_fetch& open);
 
   const tcp_bulk_options& options_;
   const visitor_words words_;

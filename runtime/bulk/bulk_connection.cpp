@@ -167,7 +167,7 @@ status bulk_connection::judge_reply() const {
   }
   return {status_code::data_loss,
           fmt::format("offer {} of {} should have {} bytes, but {} has {} (answer {})", request_.number, name_,
-                      destination_.size(), name_, reply_.size_bytes, static_cast<std::uint32_t>(reply_.answer))};
+                      request_.size_bytes, name_, reply_.size_bytes, static_cast<std::uint32_t>(reply_.answer))};
 }
 
 void bulk_connection::receive_content() {

@@ -27,7 +27,7 @@ std::uint64_t bulk_offers::add(buffer content, loop_clock::time_point expiry) {
 
 buffer bulk_offers::remove(std::uint64_t number) {
   auto entry = offers_.extract(number);
-  auto& [content, expiry] = entry.mapped();
+  auto& [content, expiry, taken_bytes] = entry.mapped();
   by_expiry_.erase({expiry, number});
   const auto range = shared_by_.find({content.data(), content.size_bytes()});
   if (--range->second == 0) {
@@ -37,13 +37,23 @@ buffer bulk_offers::remove(std::uint64_t number) {
   return std::move(content);
 }
 
-bulk_offers::taking bulk_offers::take(std::uint64_t number, std::uint64_t size_bytes) {
+bulk_offers::taking bulk_offers::take(std::uint64_t number, std::uint64_t size_bytes, const bulk_part& part) {
   const std::scoped_lock lock{mutex_};
   const auto found = offers_.find(number);
   if (found == offers_.end() || found->second.expiry <= loop_clock::now()) return {};
-  const auto held_bytes = found->second.content.size_bytes();
-  if (held_bytes != size_bytes) return {.answer = bulk_answer::other_size, .content = {}, .size_bytes = held_bytes};
-  return {.answer = bulk_answer::found, .content = remove(number), .size_bytes = held_bytes};
+  auto& held = found->second;
+  const auto held_bytes = held.content.size_bytes();
+  const auto is_inside = part.offset_bytes <= held_bytes && part.size_bytes <= held_bytes - part.offset_bytes;
+  if (held_bytes != size_bytes || !is_inside)
+    return {.answer = bulk_answer::other_size, .content = {}, .size_bytes = held_bytes};
+  const auto rest_bytes = held_bytes - held.taken_bytes;
+  if (part.size_bytes < rest_bytes) {
+    held.taken_bytes += part.size_bytes;
+    return {bulk_answer::found, held.content.slice(part.offset_bytes, part.size_bytes), held_bytes};
+  }
+  auto content = remove(number);
+  if (part.size_bytes < held_bytes) content = content.slice(part.offset_bytes, part.size_bytes);
+  return {.answer = bulk_answer::found, .content = std::move(content), .size_bytes = held_bytes};
 }
 
 std::optional<loop_clock::time_point> bulk_offers::expire() {

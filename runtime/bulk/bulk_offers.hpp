@@ -1,7 +1,7 @@
 // The buffers that a process has offered and that nobody fetched yet.
 //
-// Invariants: an offer is taken at most once and never after its time; memory that several offers share counts once,
-// because that is what it costs; nothing is freed under the lock, since unmapping takes long.
+// Invariants: an offer is taken at most once, in one or more parts, and never after its time; memory that several
+// offers share counts once, because that is what it costs; nothing is freed under the lock, since unmapping takes long.
 #pragma once
 
 #include <troupe/device/tensor/buffer.hpp>
@@ -28,12 +28,13 @@ class bulk_offers {
 
   struct taking {
     bulk_answer answer = bulk_answer::not_found;
+    /// The part.
     buffer content;
     /// What the offer holds.
     std::size_t size_bytes = 0;
   };
-  /// Hands an offer of this size out and forgets it.
-  taking take(std::uint64_t number, std::uint64_t size_bytes);
+  /// Hands a part of an offer of this size out, and forgets the offer once as many bytes were handed out as it has.
+  taking take(std::uint64_t number, std::uint64_t size_bytes, const bulk_part& part);
 
   /// Drops what is over its time; returns when to do so again, or nothing when no offer is left.
   std::optional<loop_clock::time_point> expire();
@@ -42,6 +43,7 @@ class bulk_offers {
   struct offered {
     buffer content;
     loop_clock::time_point expiry;
+    std::size_t taken_bytes = 0;
   };
   /// Takes one out; the lock is held.
   buffer remove(std::uint64_t number);

@@ -22,7 +22,12 @@ struct tcp_bulk_options {
   std::uint16_t port = 0;
   /// The host by which the other processes reach this one; empty: `listen_host`. Needed when that is a wildcard.
   std::string advertised_host;
-  /// Fetches from one peer run side by side up to this number; a small one need not wait for a large one.
+  /// Threads that send, and threads that receive. A large tensor goes in as many parts on connections of their own,
+  /// which gains where one core does not fill the link, as under TLS. 0: one, and under TLS a quarter of the cores, at
+  /// most 4.
+  std::size_t threads = 0;
+  /// Fetches from one peer run side by side in each thread up to this number; a small one need not wait for a large
+  /// one.
   std::size_t connections_per_peer = 2;
   /// Connections of other processes to this one. Over it, the one that has been idle longest is closed; if none is
   /// idle, who comes waits until one has its bytes.

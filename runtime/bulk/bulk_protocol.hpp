@@ -1,9 +1,10 @@
 // What the two ends of the bulk transport say to each other, and what a ticket's endpoint means.
 //
 // A connection carries any number of exchanges, one after the other: the receiver of the data sends a request, the
-// sender answers with a reply and, if that says `found`, the bytes. Each request proves with the sender's secret, which
-// only tickets carry, that a ticket came from there: whoever merely connects reads nothing. Integers are
-// little-endian. Nothing is encrypted: on a network that others can read, run the cluster inside a private one.
+// sender answers with a reply and, if that says `found`, the bytes. A receiver may ask for the parts of an offer on
+// several connections, each part once. Each request proves with the sender's secret, which only tickets carry, that a
+// ticket came from there: whoever merely connects reads nothing. Integers are little-endian. What is encrypted is the
+// channel's business.
 #pragma once
 
 #include <troupe/device/base/error.hpp>
@@ -24,15 +25,23 @@ inline constexpr std::size_t bulk_turn_bytes = std::size_t{1} << 20;
 /// Made once by each process that offers. Never part of a message for people.
 using bulk_secret = std::array<std::byte, 16>;
 
+/// Bytes of an offer that belong together.
+struct bulk_part {
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t size_bytes = 0;
+};
+
 struct bulk_request {
   static constexpr std::uint32_t magic_number = 0x71657274;  // "treq"
-  static constexpr std::uint32_t current_version = 1;
+  static constexpr std::uint32_t current_version = 2;
 
   std::uint32_t magic = magic_number;
   std::uint32_t version = current_version;
   bulk_secret secret = {};
   std::uint64_t number = 0;
+  /// Of the whole offer.
   std::uint64_t size_bytes = 0;
+  bulk_part part = {};
 };
 
 enum class bulk_answer : std::uint32_t { found, not_found, other_size, other_secret, other_version };
@@ -46,7 +55,7 @@ struct bulk_reply {
   std::uint64_t size_bytes = 0;
 };
 
-static_assert(sizeof(bulk_request) == 40 && sizeof(bulk_reply) == 16, "frames have no padding");
+static_assert(sizeof(bulk_request) == 56 && sizeof(bulk_reply) == 16, "frames have no padding");
 
 /// Where a ticket's bytes are: a ticket's endpoint is "host:port/secret", with an IPv6 address in brackets.
 struct bulk_endpoint {

@@ -1,12 +1,7 @@
 // The sending end of the bulk transport: keeps offers and serves them to whoever holds their tickets.
 //
 // Nothing listens and no thread runs before the first offer, so that a node which never sends large tensors stays
-// small.
-//
-//   accepted -> awaiting a request -> replying -> awaiting the next request -> ...
-//
-// and from each state to closed: when the peer closes, sends what is no request, or stalls. So a stranger, or a peer
-// that is frozen, costs one entry of a bounded table for a bounded time.
+// small. Who comes for tensors is served by one of a few threads, by turns.
 #pragma once
 
 #include <troupe/actors/messages/task.hpp>
@@ -14,13 +9,11 @@
 #include <troupe/runtime/bulk/bulk_offers.hpp>
 #include <troupe/runtime/bulk/bulk_options.hpp>
 #include <troupe/runtime/bulk/bulk_protocol.hpp>
+#include <troupe/runtime/bulk/bulk_sender.hpp>
 #include <troupe/runtime/door/door.hpp>
-#include <troupe/runtime/door/watched_channel.hpp>
 #include <troupe/runtime/sockets/event_loop.hpp>
 
 #include <atomic>
-#include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -55,21 +48,10 @@ class bulk_server {
   void move_to(const std::string& listen_host, const std::string& advertised_host);
 
  private:
-  struct connection;
-
   void start();
   task_address own_door();
-  // In the loop's thread:
-  void expire_offers();
-  void serve(channel entered);
-  void serve_waiting();
-  void add_connection(channel entered);
-  /// Whether there is some.
-  bool make_room();
-  void close_stalled();
-  bool advance(connection& peer);
-  bool receive_request(connection& peer);
-  bool send_reply(connection& peer);
+  /// In the thread of the first sender, which has this loop.
+  void expire_offers(event_loop& loop);
 
   tcp_bulk_options options_;
   bulk_offers offers_;
@@ -80,18 +62,15 @@ class bulk_server {
   std::optional<task_address> other_door_;
   loop_clock::time_point next_expiry_ = loop_clock::time_point::max();
 
-  std::unique_ptr<event_loop> loop_;  // outlives all that it watches
-  /// The same from its start on.
-  std::atomic<event_loop*> serving_ = nullptr;
   bulk_secret secret_ = {};
   /// Its own; null: it has none.
   std::unique_ptr<door> door_;
   std::vector<std::unique_ptr<door>> earlier_doors_;
-  /// For which there is no place yet. A door's limit is theirs.
-  std::deque<channel> waiting_;
-  std::map<std::uint64_t, std::unique_ptr<connection>> connections_;
-  std::uint64_t last_connection_ = 0;
   event_loop::timer expiry_timer_{};
+  /// All of them from `is_serving_` on.
+  std::vector<std::unique_ptr<bulk_sender>> senders_;
+  std::atomic<bool> is_serving_ = false;
+  std::atomic<std::size_t> next_sender_ = 0;
 };
 
 }  // namespace troupe

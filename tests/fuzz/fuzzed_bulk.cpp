@@ -34,8 +34,9 @@ std::string bytes_of(const bulk_request& request) { return {reinterpret_cast<con
 
 /// The first byte says whether the requests carry the server's own secret.
 std::vector<std::string> requests() {
-  const auto one = bytes_of({.number = 1, .size_bytes = 8});
-  return {'\1' + one, '\1' + one + one, '\0' + one, '\1' + bytes_of({.number = 2}).substr(0, 11)};
+  const auto one = bytes_of({.number = 1, .size_bytes = 8, .part = {0, 8}});
+  const auto end = bytes_of({.number = 1, .size_bytes = 8, .part = {4, 4}});
+  return {'\1' + one, '\1' + one + one, '\0' + one, '\1' + end + one, '\1' + bytes_of({.number = 2}).substr(0, 11)};
 }
 
 /// A server that has something to give.

@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(a_peer_of_several_addresses_is_reached_by_the_one_that_answ
                              {address_that_refuses(), address_that_refuses(), resolve(peer.host, peer.port).front()},
                              words_for(door_service::tensors, {}, nullptr),
                              [&](bulk_connection::ending how) { promise.set_value(std::move(how.ended)); }};
-  connection.start({.secret = peer.secret, .number = ticket.number, .size_bytes = 100},
+  connection.start({.secret = peer.secret, .number = ticket.number, .size_bytes = 100, .part = {0, 100}},
                    {destination.mutable_data(), 100}, time_after(patience));
   loop.start("test");
   BOOST_REQUIRE(ended.wait_for(patience) == std::future_status::ready);

@@ -39,6 +39,7 @@ namespace bulk_test {
 using namespace std::chrono_literals;
 using troupe::buffer;
 using troupe::bulk_endpoint;
+using troupe::bulk_part;
 using troupe::bulk_reply;
 using troupe::bulk_request;
 using troupe::bulk_ticket;
@@ -176,8 +177,10 @@ class plain_socket {
 };
 
 inline bulk_request request_for(const bulk_ticket& ticket) {
-  return {
-      .secret = bulk_endpoint::parse(ticket.endpoint).secret, .number = ticket.number, .size_bytes = ticket.size_bytes};
+  return {.secret = bulk_endpoint::parse(ticket.endpoint).secret,
+          .number = ticket.number,
+          .size_bytes = ticket.size_bytes,
+          .part = {0, ticket.size_bytes}};
 }
 
 /// A peer that behaves, behind its door, as the test says, one connection after the other.

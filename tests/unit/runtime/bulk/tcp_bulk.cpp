@@ -23,7 +23,9 @@ BOOST_AUTO_TEST_SUITE(tcp_bulk_suite)
 void check_every_size(const tcp_bulk_options& options) {
   tcp_bulk sender{options};
   tcp_bulk receiver{options};
-  for (const auto size : {std::size_t{0}, std::size_t{1}, std::size_t{64} << 10, (std::size_t{64} << 20) + 3}) {
+  constexpr auto mebibyte = std::size_t{1} << 20;
+  for (const auto size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{64} << 10, 12 * mebibyte - 1, 12 * mebibyte, 64 * mebibyte + 3}) {
     const auto ticket = sender.offer(patterned(size), patience);
     BOOST_TEST(ticket.size_bytes == size);
     auto open = fetch(receiver, ticket);
@@ -35,11 +37,24 @@ void check_every_size(const tcp_bulk_options& options) {
 
 BOOST_AUTO_TEST_CASE(bytes_of_every_size_arrive_unchanged) { check_every_size({}); }
 
+BOOST_AUTO_TEST_CASE(several_threads_share_in_bytes_of_every_size) { check_every_size({.threads = 3}); }
+
+BOOST_AUTO_TEST_CASE(parts_come_to_senders_with_fewer_threads_and_fewer_connections) {
+  tcp_bulk sender{{.threads = 1, .served_connections_max = 1}};
+  tcp_bulk receiver{{.threads = 3}};
+  auto open = fetch(receiver, sender.offer(patterned(std::size_t{16} << 20), patience));
+  const auto ended = open.outcome();
+  BOOST_TEST(ended.ok(), ended.render());
+  BOOST_TEST(is_patterned(open.destination));
+}
+
 BOOST_AUTO_TEST_CASE(under_tls_bytes_of_every_size_arrive_unchanged) {
   const auto authority = troupe::certificate_authority::make("training");
   const troupe::certificate_files own{authority, {"training", "worker"}};
   troupe::credentials with{.tls = std::make_shared<const troupe::tls_identity>(own.files())};
-  check_every_size({.with = std::make_shared<const troupe::credentials>(std::move(with))});
+  const auto shared = std::make_shared<const troupe::credentials>(std::move(with));
+  check_every_size({.with = shared});
+  check_every_size({.with = shared, .threads = 4});
 }
 
 BOOST_AUTO_TEST_CASE(a_process_fetches_its_own_offer) {
@@ -105,10 +120,30 @@ BOOST_AUTO_TEST_CASE(an_offer_is_not_handed_out_after_its_time_even_when_it_was_
   troupe::bulk_offers offers{10, 1000};
   const auto late = offers.add(patterned(10), troupe::loop_clock::now());
   const auto lasting = offers.add(patterned(10), troupe::loop_clock::now() + patience);
-  BOOST_TEST((offers.take(late, 10).answer == troupe::bulk_answer::not_found));
-  BOOST_TEST((offers.take(lasting, 11).answer == troupe::bulk_answer::other_size));
-  BOOST_TEST((offers.take(lasting, 10).answer == troupe::bulk_answer::found));
+  BOOST_TEST((offers.take(late, 10, {0, 10}).answer == troupe::bulk_answer::not_found));
+  BOOST_TEST((offers.take(lasting, 11, {0, 11}).answer == troupe::bulk_answer::other_size));
+  BOOST_TEST((offers.take(lasting, 10, {0, 10}).answer == troupe::bulk_answer::found));
   BOOST_TEST(!offers.expire().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(an_offer_is_handed_out_in_parts_and_gone_with_the_last) {
+  troupe::bulk_offers offers{1, 1000};
+  const auto content = patterned(10);
+  const auto number = offers.add(content, troupe::loop_clock::now() + patience);
+  const auto first = offers.take(number, 10, {0, 7});
+  BOOST_TEST((first.answer == troupe::bulk_answer::found));
+  BOOST_TEST(first.content.data() == content.data());
+  BOOST_TEST(first.content.size_bytes() == 7u);
+  for (const auto& outside : {troupe::bulk_part{7, 4}, troupe::bulk_part{11, 0}, troupe::bulk_part{7, UINT64_MAX}}) {
+    const auto refused = offers.take(number, 10, outside);
+    BOOST_TEST((refused.answer == troupe::bulk_answer::other_size));
+    BOOST_TEST(refused.size_bytes == 10u);
+  }
+  const auto last = offers.take(number, 10, {7, 3});
+  BOOST_TEST(last.content.data() == content.data() + 7);
+  BOOST_TEST(last.content.size_bytes() == 3u);
+  BOOST_TEST((offers.take(number, 10, {0, 7}).answer == troupe::bulk_answer::not_found));
+  offers.add(patterned(1000), troupe::loop_clock::now() + patience);  // nothing of the first counts any more
 }
 
 BOOST_AUTO_TEST_CASE(a_fetched_offer_is_released_by_the_sender) {
@@ -162,6 +197,7 @@ BOOST_AUTO_TEST_CASE(an_offer_without_a_port_or_without_host_memory_tells_its_re
 BOOST_AUTO_TEST_CASE(options_that_cannot_work_are_refused) {
   BOOST_CHECK_THROW(tcp_bulk{{.listen_host = ""}}, troupe::invalid_argument_error);
   BOOST_CHECK_THROW(tcp_bulk{{.listen_host = "0.0.0.0"}}, troupe::invalid_argument_error);
+  BOOST_CHECK_THROW(tcp_bulk{{.threads = 65}}, troupe::invalid_argument_error);
   BOOST_CHECK_THROW(tcp_bulk{{.connections_per_peer = 0}}, troupe::invalid_argument_error);
   BOOST_CHECK_THROW(tcp_bulk{{.served_connections_max = 0}}, troupe::invalid_argument_error);
   BOOST_CHECK_THROW(tcp_bulk{{.stall_limit = 0s}}, troupe::invalid_argument_error);

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
@@ -288,6 +289,45 @@ BOOST_AUTO_TEST_CASE(the_destructor_cancels_open_and_waiting_fetches) {
   asked.get_future().wait_for(patience);
   receiver.reset();
   for (auto& each : open) BOOST_TEST(each.outcome().code() == status_code::cancelled);
+}
+
+BOOST_AUTO_TEST_CASE(a_part_that_breaks_ends_the_whole_once_the_others_are_over) {
+  const auto content = patterned(std::size_t{8} << 20);
+  std::promise<bulk_part> served;
+  const auto answer = [&](plain_socket& socket, std::size_t bytes_max) {
+    const auto part = socket.receive_frame<bulk_request>().value_or(bulk_request{}).part;
+    socket.send_frame(bulk_reply{.size_bytes = part.size_bytes});
+    socket.send({content.data() + part.offset_bytes, std::min(part.size_bytes, bytes_max)});
+    return part;
+  };
+  false_peer peer{{[&](plain_socket& first) { answer(first, 1000); },
+                   [&](plain_socket& second) { served.set_value(answer(second, content.size_bytes())); }}};
+  tcp_bulk receiver{{.threads = 2}};
+  auto open = fetch(receiver, peer.ticket(content.size_bytes()));
+  const auto ended = open.outcome();
+  BOOST_TEST(ended.code() == status_code::unavailable, ended.render());
+  BOOST_TEST(ended.message().find("after 1000 of 4194304 bytes") != std::string::npos, ended.render());
+  const auto whole = served.get_future().get();
+  BOOST_TEST(whole.size_bytes == 4194304u);
+  for (auto i = whole.offset_bytes; i < whole.offset_bytes + whole.size_bytes; ++i)
+    BOOST_TEST_REQUIRE((open.destination.data()[i] == expected_at(i)));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_fetched_while_the_transport_ends_is_cancelled_too) {
+  false_peer silent{{[](plain_socket& socket) { socket.is_closed_by_peer(); }}};
+  const auto ticket = silent.ticket(std::size_t{8} << 20);
+  auto destination = buffer::allocate(ticket.size_bytes);
+  const std::span<std::byte> into{destination.mutable_data(), destination.size_bytes()};
+  auto receiver = std::make_unique<tcp_bulk>(tcp_bulk_options{.threads = 2});
+  std::promise<status> second;
+  auto* const ending = receiver.get();
+  receiver->fetch(ticket, into, patience, [&, ending](const status&) {
+    ending->fetch(ticket, into, patience, [&](status how) { second.set_value(std::move(how)); });
+  });
+  receiver.reset();
+  auto ended = second.get_future();
+  BOOST_REQUIRE(ended.wait_for(patience) == std::future_status::ready);
+  BOOST_TEST(ended.get().code() == status_code::cancelled);
 }
 
 BOOST_AUTO_TEST_CASE(the_destructor_of_a_sender_breaks_transfers_and_releases_offers) {
