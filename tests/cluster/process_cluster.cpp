@@ -26,7 +26,7 @@ std::string this_program() { return std::filesystem::read_symlink("/proc/self/ex
 process_cluster::process_cluster(std::string program_name, process_cluster_options options)
     : options_(std::move(options)), program_name_(std::move(program_name)) {
   if (options_.program.empty()) options_.program = this_program();
-  if (options_.secret || options_.place) secret_.emplace();
+  if (options_.secret || (options_.place && !options_.certificates)) secret_.emplace();
   const auto add = [this](const char* job, int count, std::vector<task_address>& addresses) {
     for (int i = 0; i < count; ++i) {
       const task_id task{job, i};

@@ -39,7 +39,7 @@ struct process_cluster_options {
   std::string program;
   /// Where each task runs. Unset: on this machine's loopback, at ports that are kept for them.
   placement place;
-  /// Whether the processes have a secret of their own. Beyond loopback they always have.
+  /// Whether the processes have a secret of their own. Beyond loopback they always have, unless they have certificates.
   bool secret = false;
   /// Null: what they say is not encrypted.
   std::shared_ptr<cluster_certificates> certificates = nullptr;

@@ -16,7 +16,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
-#include <sys/socket.h>
 
 namespace troupe {
 
@@ -44,14 +43,14 @@ void make_quick_and_patient(const descriptor& socket) {
 
 }  // namespace
 
-descriptor socket_on(const host_network& network, int host, int type) {
+descriptor socket_on(const host_network& network, int host, int type, int family) {
   // "nsenter --target PID ..."
   const auto there = "/proc/" + network.launcher(host).at(2) + "/ns/net";
   descriptor result;
   // A thread of its own, because it stays in that network.
   std::thread{[&] {
     const descriptor space{::open(there.c_str(), O_RDONLY | O_CLOEXEC)};
-    if (::setns(space.get(), CLONE_NEWNET) == 0) result = descriptor{::socket(AF_INET, type | SOCK_CLOEXEC, 0)};
+    if (::setns(space.get(), CLONE_NEWNET) == 0) result = descriptor{::socket(family, type | SOCK_CLOEXEC, 0)};
   }}.join();
   BOOST_REQUIRE_MESSAGE(result, "a socket on host " << host << ": " << std::strerror(errno));
   make_quick_and_patient(result);

@@ -11,10 +11,12 @@
 #include <span>
 #include <string>
 
+#include <sys/socket.h>
+
 namespace troupe {
 
 /// A socket of this type (SOCK_STREAM, SOCK_DGRAM) in the host's network.
-descriptor socket_on(const host_network& network, int host, int type);
+descriptor socket_on(const host_network& network, int host, int type, int family = AF_INET);
 /// One that is bound to the host's address.
 descriptor bound_socket_on(const host_network& network, int host, int type, std::uint16_t port);
 /// Connects it to this port. Fails the test if it can't.
