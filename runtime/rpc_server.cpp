@@ -1,6 +1,7 @@
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/actors/rpc/internal/rpc_executor.hpp>
+#include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
 #include <troupe/runtime/rpc/rpc_system.hpp>
@@ -10,6 +11,7 @@
 #include <caf/actor_cast.hpp>
 #include <caf/send.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -116,6 +118,14 @@ void server::add(method added) {
   self.methods->add(std::move(added), self.options.bounds.methods_max);
 }
 
+void server::permit(std::string_view name, std::vector<std::string> roles) {
+  auto& self = *implementation_;
+  if (self.at != stage::created)
+    throw failed_precondition_error{
+        fmt::format("who may call \"{}\" can't be said any more: the server has been started; say it before", name)};
+  self.methods->permit(name, std::move(roles));
+}
+
 void server::start() {
   auto& self = *implementation_;
   if (self.at == stage::serving)
@@ -123,6 +133,12 @@ void server::start() {
   if (self.at == stage::stopped)
     throw failed_precondition_error{
         fmt::format("the server {} was stopped; create another one to serve again", address())};
+  if (const auto* const permitted = self.methods->find_permitted();
+      permitted != nullptr && !credentials_of(*self.system)->tls)
+    throw failed_precondition_error{fmt::format(
+        "\"{}\" is for processes of the roles {} only, and this process asks nobody for a certificate; give it "
+        "one ({}, `troupe run --tls`), or permit it to all",
+        permitted->description.name, fmt::join(permitted->roles, ", "), tls_certificate_variable)};
   const system_scope scope;
   self.spawn_executors();
   try {

@@ -72,9 +72,17 @@ class server {
     register_method(std::move(name), Function, std::move(input_signature));
   }
 
+  /// Only processes of these roles may call the method: the jobs of their certificates, such as "worker", or "client"
+  /// for those that are no members (`troupe certs`). Others get permission_denied. Without this, whoever has come in
+  /// may call. Saying it again replaces it.
+  /// @throws invalid_argument_error for a method that is not registered, and for no role; failed_precondition_error
+  ///         after `start`
+  void permit(std::string_view name, std::vector<std::string> roles);
+
   /// Listens and serves from now on.
   /// @throws unavailable_error when the address can't be listened on (start again when it can);
-  ///         failed_precondition_error when it serves already or has been stopped
+  ///         failed_precondition_error when it serves already or has been stopped, and when a method is for some roles
+  ///         only and this process asks nobody for a certificate
   void start();
 
   /// Ends the service: open calls end with `unavailable`, running methods are cancelled, the port is free. Waits at

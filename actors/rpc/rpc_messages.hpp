@@ -87,6 +87,8 @@ struct incoming_call {
 
   /// Whose call it is; with `id` it names the call.
   std::uint64_t client = 0;
+  /// In which role he has come; empty: nobody knows.
+  std::string role;
   call_order order;
   /// Called exactly once, in the executor's thread while it lives, with the result or why there is none.
   std::function<void(const status& ended, datum result)> reply;

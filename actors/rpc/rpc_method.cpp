@@ -88,6 +88,31 @@ const method& method_table::find_or_throw(std::string_view name) const {
       fmt::format("the method \"{}\" is not registered; this server has: {}", name, listing(names))};
 }
 
+void method_table::permit(std::string_view name, std::vector<std::string> roles) {
+  find_or_throw(name);
+  if (roles.empty() || std::ranges::any_of(roles, &std::string::empty))
+    throw invalid_argument_error{fmt::format(
+        "\"{}\" is to be permitted to no role, or to one without a name; expected jobs of certificates, such "
+        "as \"worker\"",
+        name)};
+  methods_.find(name)->second.roles = std::move(roles);
+}
+
+status method_table::check_caller(std::string_view name, std::string_view role) const {
+  const auto found = methods_.find(name);
+  if (found == methods_.end()) return {};
+  const auto& permitted = found->second.roles;
+  if (permitted.empty() || std::ranges::find(permitted, role) != permitted.end()) return {};
+  return {status_code::permission_denied,
+          fmt::format("\"{}\" is for processes of the roles {}, and the caller's is {}", name,
+                      fmt::join(permitted, ", "), role.empty() ? "not known" : role)};
+}
+
+const method* method_table::find_permitted() const {
+  const auto found = std::ranges::find_if(methods_, [](const auto& each) { return !each.second.roles.empty(); });
+  return found == methods_.end() ? nullptr : &found->second;
+}
+
 std::vector<method_description> method_table::describe() const {
   std::vector<method_description> all;
   all.reserve(methods_.size());

@@ -41,6 +41,8 @@ struct method {
   /// Throws what the function throws, and invalid_argument_error for arguments that it can't be called with. Any
   /// thread.
   std::function<datum(std::span<const datum> arguments)> call;
+  /// Who may call it; empty: whoever has come in.
+  std::vector<std::string> roles = {};
 };
 
 namespace detail {
@@ -178,6 +180,12 @@ class method_table {
   void add(method added, std::size_t methods_max);
   /// @throws invalid_argument_error "... is not registered" that lists what is
   const method& find_or_throw(std::string_view name) const;
+  /// @throws the same; invalid_argument_error for no role or an empty one
+  void permit(std::string_view name, std::vector<std::string> roles);
+  /// Ok if a caller of this role may call the method, or there is none of that name.
+  status check_caller(std::string_view name, std::string_view role) const;
+  /// The first method that is for some roles only; null: all are for everybody.
+  const method* find_permitted() const;
   /// Sorted by name.
   std::vector<method_description> describe() const;
 

@@ -35,11 +35,20 @@ class all_gates {
     std::erase_if(by_table_, [](const auto& each) { return each.second.broker.lock() == nullptr; });
     auto& made = by_table_[&table];
     made.broker = caf::weak_actor_ptr{broker.ctrl()};
+    made.system = &broker.system();
     made.gate = std::make_unique<link_gate>(broker.system(), [&broker](caf::actor_id which) {
       return std::any_of(broker.spawn_servers.begin(), broker.spawn_servers.end(),
                          [which](const auto& each) { return each.second.id() == which; });
     });
     return *made.gate;
+  }
+
+  std::optional<task_id> known_as(const caf::actor_system& system, const caf::node_id& process) const {
+    const std::scoped_lock lock{mutex_};
+    for (const auto& [table, each] : by_table_)
+      if (each.system == &system)
+        if (auto known = each.gate->known_as(process)) return known;
+    return std::nullopt;
   }
 
   /// `what` has ended: a connection, or the last one to a process.
@@ -53,9 +62,10 @@ class all_gates {
  private:
   struct entry {
     caf::weak_actor_ptr broker;
+    const caf::actor_system* system = nullptr;
     std::unique_ptr<link_gate> gate;
   };
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<const caf::io::basp::routing_table*, entry> by_table_;
 };
 
@@ -92,6 +102,10 @@ door_guests& guests() {
 
 void expect_at(const caf::actor_system& system, caf::io::connection_handle connection, const door_party& who) {
   guests().add(system, connection, who);
+}
+
+std::optional<task_id> known_as(const caf::actor_system& system, const caf::node_id& process) {
+  return gates().known_as(system, process);
 }
 
 void close_half_frames(caf::io::basp_broker& broker) {

@@ -19,6 +19,8 @@
 #include <caf/fwd.hpp>
 #include <caf/io/connection_handle.hpp>
 
+#include <optional>
+
 namespace caf::io {
 class basp_broker;
 }
@@ -31,6 +33,10 @@ void close_half_frames(caf::io::basp_broker& broker);
 
 /// Who was at the door when this connection began, and so may be at its end; before the broker gets it. Any thread.
 void expect_at(const caf::actor_system& system, caf::io::connection_handle connection, const door_party& who);
+
+/// As whom another process has come by a door of this one, or was met at its own, while they are linked; nothing: they
+/// are not, or there was no door. Any thread.
+std::optional<task_id> known_as(const caf::actor_system& system, const caf::node_id& process);
 
 /// Does nothing; who calls it has the mends in the program.
 void guard_basp() noexcept;

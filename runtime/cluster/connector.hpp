@@ -4,6 +4,7 @@
 #include <troupe/actors/fibers/time.hpp>
 #include <troupe/actors/messages/task.hpp>
 #include <troupe/device/base/error.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 
 #include <caf/io/connection_handle.hpp>
 #include <caf/io/network/multiplexer.hpp>
@@ -29,11 +30,13 @@ class connector {
   virtual void close(caf::io::connection_handle which) = 0;
 };
 
-/// The configuration of a system that connects in another way than over the machine's sockets derives from this.
+/// The configuration of a system that connects in another way than over the machine's sockets, and with other
+/// credentials than the program's, derives from this.
 class own_connections {
  public:
   virtual ~own_connections() = default;
   virtual std::shared_ptr<connector> make_connector() const = 0;
+  virtual std::shared_ptr<const credentials> own_credentials() const = 0;
 
  protected:
   own_connections() = default;

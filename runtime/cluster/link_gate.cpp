@@ -223,8 +223,8 @@ bool link_gate::may_send(link_sender whose, const link_peer& from) const {
     case link_sender::chief:
       return is_chief_of(system_, from.process);
     case link_sender::chief_to_be: {
-      const auto known = tasks_.find(from.process);
-      const auto is_a_chief = known == tasks_.end() || known->second.job == "chief";
+      const auto known = known_as(from.process);
+      const auto is_a_chief = !known || known->job == "chief";
       return is_a_chief && (!has_chief(system_) || is_chief_of(system_, from.process));
     }
   }
@@ -267,8 +267,20 @@ bool link_gate::may_watch_more(caf::io::connection_handle connection, std::size_
 }
 
 void link_gate::know(const caf::node_id& process, const task_id& task) {
+  const std::scoped_lock lock{tasks_mutex_};
   auto& known = tasks_[process];
   if (!task.job.empty()) known = task;
+}
+
+std::optional<task_id> link_gate::known_as(const caf::node_id& process) const {
+  const std::scoped_lock lock{tasks_mutex_};
+  const auto found = tasks_.find(process);
+  return found == tasks_.end() ? std::nullopt : std::optional{found->second};
+}
+
+void link_gate::forget(const caf::node_id& process) {
+  const std::scoped_lock lock{tasks_mutex_};
+  tasks_.erase(process);
 }
 
 void link_gate::forget(caf::io::connection_handle connection) {

@@ -29,6 +29,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -91,8 +93,10 @@ class link_gate {
 
   /// As whom a process has come; one that comes several times, as a member and otherwise, is a member.
   void know(const caf::node_id& process, const task_id& task);
+  /// As that; nothing: it has no link, or one without a door. Any thread.
+  std::optional<task_id> known_as(const caf::node_id& process) const;
   /// Its last connection has ended.
-  void forget(const caf::node_id& process) { tasks_.erase(process); }
+  void forget(const caf::node_id& process);
 
   /// `reason` in words that don't depend on the content.
   void count(const std::string& reason, const caf::node_id& from);
@@ -142,6 +146,7 @@ class link_gate {
     time_point next{};
   };
   std::map<std::string, refusals> counts_;
+  mutable std::mutex tasks_mutex_;
   /// Of those who came by a door.
   std::unordered_map<caf::node_id, task_id> tasks_;
   /// Actors that a peer has watched since it had read all.

@@ -59,8 +59,30 @@ door_party party_of(const caf::actor_system& system, const credentials& with, co
                     with);
 }
 
+namespace {
+
+const own_connections* own_connections_of(const caf::actor_system& system) {
+  return dynamic_cast<const own_connections*>(&system.config());
+}
+
+}  // namespace
+
+std::shared_ptr<const credentials> credentials_of(const caf::actor_system& system) {
+  const auto* const own = own_connections_of(system);
+  return own != nullptr ? own->own_credentials() : credentials::of_process();
+}
+
+std::string certified_job(const caf::actor_system& system, const caf::node_id& process) {
+  const auto with = credentials_of(system);
+  if (!with->tls) return {};
+  if (process == system.node()) return with->tls->current()->own_role().job;
+  const auto known = known_as(system, process);
+  if (!known) return {};
+  return known->job.empty() ? client_job : known->job;
+}
+
 std::shared_ptr<connector> links_of(caf::actor_system& system, const door_role& as) {
-  if (const auto* const own = dynamic_cast<const own_connections*>(&system.config())) return own->make_connector();
+  if (const auto* const own = own_connections_of(system)) return own->make_connector();
   const auto with = credentials::of_process();
   return std::make_shared<links_by_doors>(
       system, words_for(door_service::messages, party_of(system, *with, as), with->secret, with->tls),

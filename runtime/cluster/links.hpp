@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace troupe {
 
@@ -24,6 +25,13 @@ struct door_role {
 
 /// What this system's process says of itself at doors.
 door_party party_of(const caf::actor_system& system, const credentials& with, const door_role& as = {});
+
+/// With what this system's process enters by the doors of others, and whom it lets in.
+std::shared_ptr<const credentials> credentials_of(const caf::actor_system& system);
+
+/// In which role a process speaks to this one, or this one to itself: the job of the certificate that it has shown.
+/// Empty: it has shown none to this process, or has no link any more. Any thread.
+std::string certified_job(const caf::actor_system& system, const caf::node_id& process);
 
 /// How actors of this system connect to others: by their doors, or as its configuration says (own_connections).
 std::shared_ptr<connector> links_of(caf::actor_system& system, const door_role& as = {});

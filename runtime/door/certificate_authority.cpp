@@ -154,13 +154,12 @@ std::string to_uri(const certified_role& role) {
   return fmt::format("{}{}/{}", scheme, role.cluster, role.job);
 }
 
-certified_role role_of_uri(const std::string& uri) {
+std::optional<certified_role> role_of_uri(std::string_view uri) {
   const auto slash = uri.find('/', scheme.size());
-  if (uri.starts_with(scheme) && slash != std::string::npos) {
-    certified_role role{uri.substr(scheme.size(), slash - scheme.size()), uri.substr(slash + 1)};
-    if (is_name(role.cluster) && is_name(role.job)) return role;
-  }
-  throw invalid_argument_error{fmt::format("\"{}\" names no role; expected troupe://CLUSTER/JOB", uri)};
+  if (!uri.starts_with(scheme) || slash == std::string_view::npos) return std::nullopt;
+  certified_role role{std::string{uri.substr(scheme.size(), slash - scheme.size())},
+                      std::string{uri.substr(slash + 1)}};
+  return is_name(role.cluster) && is_name(role.job) ? std::optional{std::move(role)} : std::nullopt;
 }
 
 struct certificate_authority::parts {

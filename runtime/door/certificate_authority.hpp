@@ -11,7 +11,9 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe {
@@ -25,8 +27,8 @@ struct certified_role {
 };
 /// "troupe://training/worker".
 std::string to_uri(const certified_role& role);
-/// @throws invalid_argument_error that says what was expected
-certified_role role_of_uri(const std::string& uri);
+/// Nothing: it says something else.
+std::optional<certified_role> role_of_uri(std::string_view uri);
 
 /// Both in PEM. Never part of a message for people.
 struct certificate_and_key {

@@ -44,12 +44,10 @@ std::optional<certified_role> role_in(X509* certificate) {
     const auto* const name = sk_GENERAL_NAME_value(names.get(), i);
     if (name->type != GEN_URI) continue;
     const auto* const uri = name->d.uniformResourceIdentifier;
-    try {
-      return role_of_uri({reinterpret_cast<const char*>(::ASN1_STRING_get0_data(uri)),
-                          static_cast<std::size_t>(::ASN1_STRING_length(uri))});
-    } catch (const invalid_argument_error&) {
-      // It may name something else besides.
-    }
+    // It may name something else besides.
+    if (auto role = role_of_uri({reinterpret_cast<const char*>(::ASN1_STRING_get0_data(uri)),
+                                 static_cast<std::size_t>(::ASN1_STRING_length(uri))}))
+      return role;
   }
   return std::nullopt;
 }

@@ -1,5 +1,11 @@
+#include <troupe/device/base/error.hpp>
 #include <troupe/runtime/rpc/grpc_credentials.hpp>
 
+#include <fmt/format.h>
+
+#include <optional>
+
+#include <grpc/grpc_security_constants.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
@@ -34,6 +40,24 @@ std::shared_ptr<::grpc::ChannelCredentials> grpc_channel_credentials(const crede
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
   return tls::TlsCredentials(options);
+}
+
+std::string job_of_client(const ::grpc::AuthContext& client, const credentials& with) {
+  if (!with.tls) return {};
+  std::optional<certified_role> shown;
+  for (const auto& uri : client.FindPropertyValues(GRPC_PEER_URI_PROPERTY_NAME)) {
+    shown = role_of_uri({uri.data(), uri.size()});
+    if (shown) break;
+  }
+  if (!shown)
+    throw permission_denied_error{
+        "the client's certificate names no role; expected one with the name "
+        "URI:troupe://CLUSTER/JOB, as troupe certs makes them"};
+  const auto& own = with.tls->current()->own_role().cluster;
+  if (shown->cluster != own)
+    throw permission_denied_error{fmt::format(
+        "the client's certificate is of the cluster \"{}\", and the server's of \"{}\"", shown->cluster, own)};
+  return shown->job;
 }
 
 }  // namespace troupe::rpc

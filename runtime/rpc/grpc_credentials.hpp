@@ -8,7 +8,9 @@
 #include <troupe/runtime/door/credentials.hpp>
 
 #include <memory>
+#include <string>
 
+#include <grpcpp/security/auth_context.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
 
@@ -16,5 +18,9 @@ namespace troupe::rpc {
 
 std::shared_ptr<::grpc::ServerCredentials> grpc_server_credentials(const credentials& with);
 std::shared_ptr<::grpc::ChannelCredentials> grpc_channel_credentials(const credentials& with);
+
+/// The job of the certificate that a client has shown to a server with these credentials; empty if they ask for none.
+/// @throws permission_denied_error for a certificate that names no role, or another cluster than the server's
+std::string job_of_client(const ::grpc::AuthContext& client, const credentials& with);
 
 }  // namespace troupe::rpc

@@ -1,5 +1,6 @@
 #include <troupe/actors/values/internal/type_name.hpp>
 #include <troupe/runtime/cluster_node.hpp>
+#include <troupe/runtime/rpc/grpc_credentials.hpp>
 #include <troupe/runtime/rpc/grpc_library.hpp>
 #include <troupe/runtime/rpc/grpc_listener.hpp>
 
@@ -160,6 +161,7 @@ status grpc_call_table::check(std::uint64_t client) {
   auto arrived = std::make_shared<incoming_call>();
   try {
     // gRPC has made the request for this call alone and never looks at it again: its tensors need not be copied.
+    arrived->role = job_of_client(*context->auth_context(), *with_);
     arrived->order = read_order(const_cast<v1::CallRequest&>(*request), context->raw_deadline());
   } catch (...) {
     return refuse(*context, status_of(std::current_exception()));
@@ -181,6 +183,11 @@ status grpc_call_table::check(std::uint64_t client) {
 
 ::grpc::ServerUnaryReactor* grpc_service::List(::grpc::CallbackServerContext* context, const v1::ListRequest*,
                                                v1::ListReply* reply) {
+  try {
+    job_of_client(*context->auth_context(), *with_);
+  } catch (const permission_denied_error& refused) {
+    return refuse(*context, refused.get_status());
+  }
   if (const auto problem = calls_->check(client_number(*context)); !problem.ok()) return refuse(*context, problem);
   for (const auto& each : options_.methods->describe()) {
     auto& to = *reply->add_methods();
@@ -195,7 +202,7 @@ status grpc_call_table::check(std::uint64_t client) {
 // --- the listener ---------------------------------------------------------------------------------------------------
 
 grpc_listener::grpc_listener(const listener_options& options)
-    : calls_(std::make_shared<grpc_call_table>(options.bounds)), service_(options, calls_) {
+    : calls_(std::make_shared<grpc_call_table>(options.bounds)), service_(options, calls_, credentials::of_process()) {
   ::grpc::ServerBuilder builder;
   configure(builder, options);
   builder.RegisterService(&service_);

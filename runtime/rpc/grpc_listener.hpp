@@ -82,8 +82,12 @@ class grpc_call_table {
 
 class grpc_service final : public v1::Rpc::CallbackService {
  public:
-  grpc_service(const listener_options& options, std::shared_ptr<grpc_call_table> calls)
-      : options_(options), reply_bytes_max_(message_bytes(options.bounds.reply_bytes_max)), calls_(std::move(calls)) {}
+  grpc_service(const listener_options& options, std::shared_ptr<grpc_call_table> calls,
+               std::shared_ptr<const credentials> with)
+      : options_(options),
+        reply_bytes_max_(message_bytes(options.bounds.reply_bytes_max)),
+        calls_(std::move(calls)),
+        with_(std::move(with)) {}
 
   ::grpc::ServerUnaryReactor* Call(::grpc::CallbackServerContext* context, const v1::CallRequest* request,
                                    v1::CallReply* reply) override;
@@ -94,6 +98,7 @@ class grpc_service final : public v1::Rpc::CallbackService {
   const listener_options options_;
   const std::size_t reply_bytes_max_;
   const std::shared_ptr<grpc_call_table> calls_;
+  const std::shared_ptr<const credentials> with_;
   std::atomic<std::size_t> next_executor_{0};
 };
 

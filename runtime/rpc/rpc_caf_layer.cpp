@@ -79,13 +79,16 @@ class caf_listener : public listener {
  public:
   explicit caf_listener(const listener_options& options)
       : system_(*options.system),
-        door_(system_.spawn(
-            door, door_options{.methods = options.methods->describe(),
-                               .executors = options.executors,
-                               .admitted = options.admitted,
-                               .bounds = options.bounds,
-                               .silence = options.silence,
-                               .tensors_where_dialled = options.tensors && comes_by_doors(*options.tensors)})) {
+        door_(system_.spawn(door,
+                            door_options{.methods = options.methods->describe(),
+                                         .executors = options.executors,
+                                         .admitted = options.admitted,
+                                         .bounds = options.bounds,
+                                         .silence = options.silence,
+                                         .tensors_where_dialled = options.tensors && comes_by_doors(*options.tensors),
+                                         .role_of = [&system = system_](const caf::node_id& process) {
+                                           return certified_job(system, process);
+                                         }})) {
     try {
       port_ = publish(system_, door_, options.address, "an RPC server");
     } catch (...) {

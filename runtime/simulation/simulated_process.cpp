@@ -50,6 +50,9 @@ struct simulated_process::config : caf::actor_system_config, simulated_surroundi
   file_system& files() const override { return *disk; }
   void start_program(std::function<void()> program) const override { start_program_in(process, std::move(program)); }
   std::shared_ptr<connector> make_connector() const override { return std::make_shared<simulated_connector>(process); }
+  std::shared_ptr<const credentials> own_credentials() const override {
+    return std::make_shared<const credentials>(process.own_credentials());
+  }
 
   simulated_process& process;
   std::shared_ptr<simulated_files> disk;

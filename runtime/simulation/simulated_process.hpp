@@ -103,6 +103,7 @@ class simulated_process {
   door_party party() const { return party_of(*system_, credentials_, role_); }
   const std::shared_ptr<const cluster_secret>& secret() const { return credentials_.secret; }
   const std::shared_ptr<const tls_identity>& tls() const { return credentials_.tls; }
+  const credentials& own_credentials() const { return credentials_; }
   /// How much its clock is ahead of the others' from now on.
   void set_clock(duration ahead);
 

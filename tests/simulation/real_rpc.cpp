@@ -1,9 +1,15 @@
 // Servers and clients of remote procedure calls on simulated hosts, over the layer "caf" and its real protocol.
 #include "probe.hpp"
+#include "support/certificate_files.hpp"
+#include "support/refusal.hpp"
 #include "support/sanitizer.hpp"
 
+#include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
+#include <troupe/actors/rpc/rpc_messages.hpp>
+#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/exploration.hpp>
+#include <troupe/runtime/remote_actors.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
 
@@ -66,6 +72,65 @@ BOOST_AUTO_TEST_CASE(calls_pass_the_network_with_small_and_large_arguments) {
   BOOST_TEST(world.bytes_sent("client") > 1000u);
   // A few latencies each, and 0.4 MB there and back.
   BOOST_TEST((world.now() < 100ms));
+}
+
+BOOST_AUTO_TEST_CASE(methods_are_called_by_the_roles_that_may) {
+  const auto authority = certificate_authority::make("blue");
+  const auto certified = [&](const std::string& job) {
+    const auto files = std::make_shared<certificate_files>(authority, certified_role{"blue", job});
+    return std::pair{files,
+                     credentials{.cluster = "blue", .tls = std::make_shared<const tls_identity>(files->files())}};
+  };
+  const auto of_server = certified("store");
+  const auto of_client = certified("client");
+  const auto of_worker = certified("worker");
+  simulated_world world{{.seed = 1}};
+  world.host("server", [&](simulated_host& here) {
+    here.enter_with(of_server.second);
+    auto server = rpc::server::create("caf", "server:4000");
+    server.register_method("get", [] { return 1; });
+    server.register_method("put", [] { return 2; });
+    server.permit("put", {"worker"});
+    server.start();
+    sleep_for(1h);
+  });
+  std::string as_client;
+  int as_worker = 0;
+  world.host("client", [&](simulated_host& here) {
+    here.enter_with(of_client.second);
+    const auto client = rpc::client::create("caf", "server:4000", "a client", 10s);
+    BOOST_TEST(client.method<int()>("get").blocking() == 1);
+    as_client = client.method<int()>("put")().get_error().render();
+  });
+  world.host("worker", [&](simulated_host& here) {
+    here.enter_with(of_worker.second);
+    as_worker = rpc::client::create("caf", "server:4000", "a worker", 10s).method<int()>("put").blocking();
+  });
+  BOOST_TEST(world.run_until([&] { return !as_client.empty() && as_worker != 0; }, 1min));
+  BOOST_TEST(contains(as_client, "permission_denied: \"put\" is for processes of the roles worker"), as_client);
+  BOOST_TEST(as_worker == 2);
+}
+
+/// Its role would be another's.
+BOOST_AUTO_TEST_CASE(nobody_comes_in_as_an_actor_of_another_process) {
+  simulated_world world{{.seed = 1}};
+  world.host("server", serve);
+  status why;
+  world.host("intruder", [&](simulated_host& here) {
+    const auto door = remote_actor<rpc::door_actor>(here.system(), "server", 4000, 2s);
+    const auto inbox = here.spawn([](rpc::reply_sink::pointer) -> rpc::reply_sink::behavior_type {
+      return {[](outcome_atom, std::uint64_t, const wire<rpc::call_replies>&) {}};
+    });
+    const auto of_the_server = caf::actor_cast<rpc::connection_actor>(door);
+    why = problem_of([&] {
+      ask(
+          here.system(), door, 2s, "coming in",
+          [](const std::vector<rpc::executor_actor>&, const wire<rpc::server_welcome>&) {}, admit_atom_v, of_the_server,
+          inbox, wire<rpc::client_hello>{{.name = "intruder"}});
+    });
+  });
+  BOOST_TEST(world.run_until([&] { return !why.ok(); }, 10s));
+  BOOST_TEST((why.code() == status_code::permission_denied), why.render());
 }
 
 BOOST_AUTO_TEST_CASE(a_client_waits_for_its_server_and_hears_of_its_loss) {

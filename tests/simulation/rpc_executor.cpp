@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_thousand_answers_leave_in_a_few_messages_however_the_call
       if (replies.open().ok()) *answered += replies->replies.size();
     }};
   });
-  server.admitted->open_session(9);
+  server.admitted->open_session(9, "");
   for (const auto calls_per_message : {1000, 1}) {
     *messages = 0;
     *answered = 0;

@@ -16,7 +16,9 @@ class cluster_certificates {
   explicit cluster_certificates(const std::string& cluster)
       : cluster_(cluster), authority_(certificate_authority::make(cluster)) {
     for (const auto* const job : {"chief", "worker", "ps", "client"})
-      of_jobs_.emplace(job, std::make_unique<certificate_files>(authority_, certified_role{cluster, job}));
+      of_jobs_.emplace(job,
+                       std::make_unique<certificate_files>(authority_, certified_role{cluster, job},
+                                                           certificate_terms{.hosts = {"localhost", "127.0.0.1"}}));
   }
 
   const certificate_authority& authority() const { return authority_; }

@@ -49,9 +49,9 @@ void admission::leave(std::uint64_t client) {
   if (--found->second == 0) calls_of_.erase(found);
 }
 
-void admission::open_session(std::uint64_t session) {
+void admission::open_session(std::uint64_t session, std::string role) {
   const std::scoped_lock lock{mutex_};
-  sessions_.insert(session);
+  sessions_.insert_or_assign(session, std::move(role));
 }
 
 void admission::close_session(std::uint64_t session) {
@@ -59,9 +59,10 @@ void admission::close_session(std::uint64_t session) {
   sessions_.erase(session);
 }
 
-bool admission::is_open(std::uint64_t session) const {
+std::optional<std::string> admission::role_in(std::uint64_t session) const {
   const std::scoped_lock lock{mutex_};
-  return sessions_.contains(session);
+  const auto found = sessions_.find(session);
+  return found == sessions_.end() ? std::nullopt : std::optional{found->second};
 }
 
 std::size_t admission::calls() const {

@@ -1,5 +1,5 @@
 // What a server has accepted: it counts calls, so that neither all clients together nor one of them can exceed the
-// limits, and knows the sessions of clients, whose calls are taken only until their end.
+// limits, and knows the sessions of clients, whose calls are taken only until their end, and their roles.
 #pragma once
 
 #include <troupe/actors/rpc/rpc_limits.hpp>
@@ -7,9 +7,9 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace troupe::rpc {
 
@@ -24,9 +24,10 @@ class admission {
 
   /// Clients that come through the door: from the beginning of its session until its end each may call. What was still
   /// under way then would run for nobody, some of it for ever.
-  void open_session(std::uint64_t session);
+  void open_session(std::uint64_t session, std::string role);
   void close_session(std::uint64_t session);
-  bool is_open(std::uint64_t session) const;
+  /// Of the client; nothing: it is over.
+  std::optional<std::string> role_in(std::uint64_t session) const;
 
   std::size_t calls() const;
   /// Clients with open calls.
@@ -37,7 +38,7 @@ class admission {
   mutable std::mutex mutex_;
   std::size_t calls_ = 0;
   std::unordered_map<std::uint64_t, std::size_t> calls_of_;
-  std::unordered_set<std::uint64_t> sessions_;
+  std::unordered_map<std::uint64_t, std::string> sessions_;
 };
 
 }  // namespace troupe::rpc

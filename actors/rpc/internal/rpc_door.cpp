@@ -9,6 +9,12 @@
 
 namespace troupe::rpc {
 
+namespace {
+
+const status of_another_process{status_code::permission_denied, "a client of another process than the one that asks"};
+
+}  // namespace
+
 door_actor::behavior_type door_state::make_behavior(door_options options) {
   tolerate_stray_messages(self_);
   options_ = std::move(options);
@@ -30,11 +36,12 @@ door_actor::behavior_type door_state::make_behavior(door_options options) {
              wire<client_hello>& hello) -> caf::result<std::vector<executor_actor>, wire<server_welcome>> {
         if (const auto problem = hello.open(); !problem.ok()) return make_error(problem);
         if (!client || !sink) return make_error(status{status_code::invalid_argument, "a client without a door"});
+        if (!comes_itself(client)) return make_error(of_another_process);
         end_sessions_of(client);
         if (const auto problem = check(*hello, client.node()); !problem.ok()) return make_error(problem);
         const auto session = new_session();
         sessions_.emplace(session, guest{client, hello->name});
-        options_.admitted->open_session(session);
+        options_.admitted->open_session(session, options_.role_of ? options_.role_of(client.node()) : std::string{});
         self_->send(detector_, watch_atom_v, session, caf::actor_cast<pingable_actor>(client));
         server_welcome welcome{.session = session,
                                .methods = options_.methods,
@@ -48,6 +55,12 @@ door_actor::behavior_type door_state::make_behavior(door_options options) {
         end_session(session);
       },
   };
+}
+
+/// Who asks hears the session, and so his process is the one whose role counts.
+bool door_state::comes_itself(const connection_actor& client) const {
+  const auto asking = self_->current_sender();
+  return asking != nullptr && asking->node() == client.node();
 }
 
 status door_state::check(const client_hello& hello, const caf::node_id& process) const {

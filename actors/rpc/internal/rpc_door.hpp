@@ -14,6 +14,7 @@
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,6 +31,8 @@ struct door_options {
   liveness silence;
   /// See server_welcome.
   bool tensors_where_dialled = false;
+  /// In which role a process has come, empty if nobody knows; null: nobody ever does.
+  std::function<std::string(const caf::node_id& process)> role_of = nullptr;
 };
 
 class door_state {
@@ -46,6 +49,7 @@ class door_state {
     std::string name;
   };
 
+  bool comes_itself(const connection_actor& client) const;
   status check(const client_hello& hello, const caf::node_id& process) const;
   std::uint64_t new_session() const;
   void lose_executor(const caf::down_msg& gone);

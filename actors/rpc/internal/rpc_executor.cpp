@@ -96,13 +96,15 @@ executor_state::~executor_state() {
 // --- taking calls ---------------------------------------------------------------------------------------------------
 
 void executor_state::take_orders(std::uint64_t session, const reply_sink& sink, call_orders orders) {
-  if (!options_.admitted->is_open(session)) {
+  const auto role = options_.admitted->role_in(session);
+  if (!role) {
     for (const auto& order : orders.calls) replies_.add(session, sink, {order.id, session_over, {}});
     return;
   }
   for (auto& order : orders.calls) {
     auto arrived = std::make_shared<incoming_call>();
     arrived->client = session;
+    arrived->role = *role;
     arrived->reply = [this, session, sink, id = order.id](const status& ended, datum result) {
       // In the end of this actor nothing leaves any more.
       if (fibers_) replies_.add(session, sink, {id, ended, std::move(result)});
@@ -118,6 +120,7 @@ status executor_state::admit(const incoming_call& arrived) {
   if (order.limit_ns == 0) return too_late(order);
   if (numbers_.contains({arrived.client, order.id}))
     return {status_code::invalid_argument, fmt::format("the client has an open call with the id {} already", order.id)};
+  if (auto problem = options_.methods->check_caller(order.method, arrived.role); !problem.ok()) return problem;
   auto problem =
       check_size(order.method, "arguments", order.arguments, "request_bytes_max", options_.bounds.request_bytes_max);
   return problem.ok() ? options_.admitted->enter(arrived.client) : problem;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t session = 5;
 
-executor_options options_with(std::vector<std::int32_t>& started, std::shared_ptr<admission> admitted) {
+std::shared_ptr<method_table> methods_with(std::vector<std::int32_t>& started) {
   auto methods = std::make_shared<method_table>();
   methods->add(make_method("note",
                            [&started](std::int32_t number, const tensor&) {
@@ -26,12 +26,12 @@ executor_options options_with(std::vector<std::int32_t>& started, std::shared_pt
                              return number;
                            }),
                10);
-  return {.methods = std::move(methods), .admitted = std::move(admitted)};
+  return methods;
 }
 
 /// An executor, and what a client hears of its calls: "ok", or why not.
 struct executor_room : virtual_system {
-  executor_room() { admitted->open_session(session); }
+  executor_room() { admitted->open_session(session, "worker"); }
   void call(std::uint64_t id, tensor content) {
     const auto alone = has_attachments(datum{content}) ? id : 0;
     call_orders orders;
@@ -59,7 +59,8 @@ struct executor_room : virtual_system {
     }};
   });
   std::shared_ptr<admission> admitted = std::make_shared<admission>(limits{});
-  executor_actor handle = spawn(executor, options_with(started, admitted));
+  const std::shared_ptr<method_table> methods = methods_with(started);
+  executor_actor handle = spawn(executor, executor_options{.methods = methods, .admitted = admitted});
 };
 
 bool says(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -102,6 +103,20 @@ BOOST_FIXTURE_TEST_CASE(calls_that_come_after_the_end_of_their_session_are_refus
   call(1, tensor::of({1.0f}));
   BOOST_TEST(says(replies[1], "unavailable"), replies[1]);
   BOOST_TEST(started.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_call_in_another_role_than_the_method_is_for_is_refused_and_never_run, executor_room) {
+  methods->permit("note", {"chief"});
+  call(1, tensor::of({1.0f}));
+  BOOST_TEST(says(replies[1], "permission_denied"), replies[1]);
+  call(2, large_tensor());
+  complete(0);
+  BOOST_TEST(says(replies[2], "the caller's is worker"), replies[2]);
+  BOOST_TEST(started.empty());
+  BOOST_TEST(admitted->calls() == 0u);
+  admitted->open_session(session, "chief");
+  call(3, tensor::of({1.0f}));
+  BOOST_TEST(replies[3] == "ok");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_server_that_stops_answers_calls_whose_tensors_are_under_way, executor_room) {

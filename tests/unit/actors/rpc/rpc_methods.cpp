@@ -186,6 +186,35 @@ BOOST_FIXTURE_TEST_CASE(a_method_is_found_by_name_and_signature, known_methods) 
   BOOST_TEST(refuses<not_found_error>([&] { static_cast<void>(find_method({}, "f", "", "s:1")); }, "it has: none"));
 }
 
+// --- who may call ----------------------------------------------------------------------------------------------------
+
+BOOST_FIXTURE_TEST_CASE(a_method_is_for_everybody_until_roles_are_named, known_methods) {
+  BOOST_TEST(methods.check_caller("add", "").ok());
+  BOOST_TEST((methods.find_permitted() == nullptr));
+  methods.permit("add", {"worker", "chief"});
+  BOOST_TEST(methods.find_permitted()->description.name == "add");
+  for (const auto* const role : {"worker", "chief"}) BOOST_TEST(methods.check_caller("add", role).ok());
+  for (const auto* const role : {"", "client", "work", "worker2"})
+    BOOST_TEST((methods.check_caller("add", role).code() == status_code::permission_denied), role);
+  BOOST_TEST(methods.check_caller("add", "client").message() ==
+             "\"add\" is for processes of the roles worker, chief, and the caller's is client");
+  BOOST_TEST(methods.check_caller("greet", "client").ok());
+  methods.permit("add", {"client"});
+  BOOST_TEST(methods.check_caller("add", "client").ok());
+  BOOST_TEST(!methods.check_caller("add", "worker").ok());
+  // Whether there is such a method, the call itself says.
+  BOOST_TEST(methods.check_caller("subtract", "client").ok());
+}
+
+BOOST_FIXTURE_TEST_CASE(nothing_can_be_permitted_that_is_not_there_or_to_nobody, known_methods) {
+  BOOST_TEST(refuses<invalid_argument_error>([&] { methods.permit("subtract", {"worker"}); },
+                                             "\"subtract\" is not registered"));
+  for (const auto& nobody : {std::vector<std::string>{}, {"worker", ""}})
+    BOOST_TEST(
+        refuses<invalid_argument_error>([&] { methods.permit("add", nobody); }, "expected jobs of certificates"));
+  BOOST_TEST((methods.find_permitted() == nullptr));
+}
+
 // --- limits ----------------------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(a_limit_of_zero_is_refused_by_name) {

@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(names_of_roles_are_uris) {
   BOOST_TEST((role_of_uri("troupe://training/worker") == worker));
   for (const auto* const wrong : {"", "troupe://", "troupe://training", "troupe://training/", "troupe:///worker",
                                   "http://training/worker", "troupe://training/worker/0/1", "troupe://a b/worker"})
-    BOOST_CHECK_THROW(role_of_uri(wrong), invalid_argument_error);
+    BOOST_TEST(!role_of_uri(wrong).has_value());
   BOOST_CHECK_THROW(authority().issue({"a,DNS:evil", "worker"}), invalid_argument_error);
   BOOST_CHECK_THROW(authority().issue(worker, {.hosts = {"a,DNS:evil"}}), invalid_argument_error);
 }

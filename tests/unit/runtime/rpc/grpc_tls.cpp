@@ -91,6 +91,19 @@ BOOST_AUTO_TEST_CASE(a_server_under_another_name_than_in_its_certificate_is_left
   BOOST_TEST(!call_of(there, 2s).ok());
 }
 
+BOOST_AUTO_TEST_CASE(a_certificate_of_the_same_authority_for_another_cluster_calls_nothing) {
+  const auto own = certificate("worker");
+  const certificate_files other{authority(), {"green", "worker"}, {.hosts = {"localhost"}}};
+  auto there = [&] {
+    const as_process worker{with(own)};
+    return serving_seven();
+  }();
+  const as_process client_process{with(other)};
+  const auto why = call_of(there, patience);
+  BOOST_TEST((why.code() == status_code::permission_denied), why.render());
+  BOOST_TEST(contains(why.message(), "is of the cluster \"green\", and the server's of \"blue\""), why.render());
+}
+
 BOOST_AUTO_TEST_CASE(a_certificate_opens_a_port_beyond_loopback) {
   const auto own = certificate("worker");
   const as_process worker{with(own)};

@@ -271,6 +271,8 @@ TROUPE_TEST_CASE_FOR_EACH_LAYER(methods_are_registered_once_and_before_the_start
   check_error(status_of_call([&] { server.register_method("g", [](int) {}, {tensor_spec{}}); }),
               status_code::invalid_argument, "is for tensors");
   server.start();
+  check_error(status_of_call([&] { server.permit("late", {"worker"}); }), status_code::failed_precondition,
+              "say it before");
   check_error(status_of_call([&] { server.register_method("late", [] {}); }), status_code::failed_precondition,
               "has been started");
   check_error(status_of_call([&] { server.start(); }), status_code::failed_precondition, "started already");
@@ -326,6 +328,14 @@ TROUPE_TEST_CASE_FOR_EACH_LAYER(a_client_waits_for_its_server_until_its_timeout)
   }};
   server.start();
   waits.join();
+}
+
+TROUPE_TEST_CASE_FOR_EACH_LAYER(a_method_for_some_roles_needs_a_server_that_asks_for_certificates) {
+  auto server = server::create(layer, "localhost:0");
+  server.register_method("train", [] {});
+  server.permit("train", {"worker"});
+  check_error(status_of_call([&] { server.start(); }), status_code::failed_precondition,
+              "\"train\" is for processes of the roles worker only, and this process asks nobody for a certificate");
 }
 
 TROUPE_TEST_CASE_FOR_EACH_LAYER(a_call_waits_for_a_server_that_is_away_until_its_deadline) {
