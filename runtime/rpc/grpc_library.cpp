@@ -9,9 +9,11 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
 
@@ -19,21 +21,27 @@ namespace troupe::rpc {
 
 namespace {
 
-/// Whoever can reach a port decides how often something is said: each place in gRPC says one line a minute.
-class grpc_log {
+/// Whoever can reach a port decides how often something is said: each place in a library says one line a minute.
+class library_log {
  public:
-  void add(const gpr_log_func_args& said) {
+  /// Until the process ends, as gRPC's threads.
+  static library_log& instance() {
+    static auto& log = *new library_log;
+    return log;
+  }
+
+  /// `file` lives as long as the process.
+  void add(std::string_view library, std::string_view file, int line, std::string_view said) {
     using clock = std::chrono::steady_clock;
     constexpr std::chrono::minutes quiet_time{1};
-    const std::string_view file{said.file};
     {
       const std::scoped_lock lock{mutex_};
       const auto now = clock::now();
-      auto& quiet_until = quiet_until_.try_emplace({file, said.line}, clock::time_point::min()).first->second;
+      auto& quiet_until = quiet_until_.try_emplace({file, line}, clock::time_point::min()).first->second;
       if (now < quiet_until) return;
       quiet_until = now + quiet_time;
     }
-    log_warning(fmt::format("gRPC ({}:{}): {}", file.substr(file.rfind('/') + 1), said.line, said.message));
+    log_warning(fmt::format("{} ({}:{}): {}", library, file.substr(file.rfind('/') + 1), line, said));
   }
 
  private:
@@ -41,9 +49,12 @@ class grpc_log {
   std::map<std::pair<std::string_view, int>, std::chrono::steady_clock::time_point> quiet_until_;
 };
 
-void write_to_program_log(gpr_log_func_args* said) {
-  static auto& log = *new grpc_log;  // until the process ends, as gRPC's threads
-  log.add(*said);
+void take_from_grpc(gpr_log_func_args* said) {
+  library_log::instance().add("gRPC", said->file, said->line, said->message);
+}
+
+void take_from_protobuf(google::protobuf::LogLevel, const char* file, int line, const std::string& said) {
+  library_log::instance().add("protobuf", file, line, said);
 }
 
 }  // namespace
@@ -53,7 +64,10 @@ void keep_grpc_started() {
     throw failed_precondition_error{"the RPC layer \"grpc\" can't be simulated: use the layer \"caf\" there"};
   [[maybe_unused]] static const auto started = [] {
     // Who wants more of it than errors reads it on standard error.
-    if (std::getenv("GRPC_VERBOSITY") == nullptr) ::gpr_set_log_function(&write_to_program_log);
+    if (std::getenv("GRPC_VERBOSITY") == nullptr) {
+      ::gpr_set_log_function(&take_from_grpc);
+      google::protobuf::SetLogHandler(&take_from_protobuf);
+    }
     ::grpc_init();
     return true;
   }();

@@ -55,7 +55,7 @@ class event_loop {
   /// From any thread: runs `work` in the loop. False, and nothing runs, once the loop is stopped.
   bool post(std::function<void()> work);
 
-  /// Whether this is the loop's thread. From any thread.
+  /// Whether this is the loop's thread. From any thread, once it has started.
   bool is_here() const { return std::this_thread::get_id() == thread_.get_id(); }
 
   /// Runs `work` once, not before `when`.

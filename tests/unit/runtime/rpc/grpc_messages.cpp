@@ -1,4 +1,8 @@
 // Data and errors as protobuf messages: what is sent arrives, and nothing that arrives does harm.
+#include "support/program_log_in_memory.hpp"
+#include "support/refusal.hpp"
+
+#include <troupe/runtime/rpc/grpc_library.hpp>
 #include <troupe/runtime/rpc/grpc_messages.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -232,6 +236,18 @@ BOOST_AUTO_TEST_CASE(an_error_is_cut_between_characters_and_is_text_in_any_case)
   for (auto i = 0; i < 1000; ++i) euros += "\xe2\x82\xac";
   BOOST_TEST(is_utf8(write_status({status_code::aborted, euros}).error_message()));
   BOOST_TEST(write_status({status_code::aborted, "a\xff z"}).error_message() == "a? z");
+}
+
+BOOST_AUTO_TEST_CASE(what_protobuf_has_to_say_goes_to_the_program_s_log_once_a_minute) {
+  keep_grpc_started();
+  auto* const handler = google::protobuf::SetLogHandler(nullptr);
+  google::protobuf::SetLogHandler(handler);
+  BOOST_REQUIRE(handler != nullptr);
+  const program_log_in_memory log;
+  for (auto i = 0; i < 3; ++i) handler(google::protobuf::LOGLEVEL_ERROR, "protobuf/of_this_test.cc", 4711, "no UTF-8");
+  const auto text = log.text();
+  BOOST_TEST(contains(text, "protobuf (of_this_test.cc:4711): no UTF-8"), text);
+  BOOST_TEST(text.find("no UTF-8") == text.rfind("no UTF-8"), text);
 }
 
 BOOST_AUTO_TEST_CASE(times_are_kept_as_far_as_gRPC_can_count) {
