@@ -5,17 +5,18 @@
 #include <troupe/actors/membership/participant.hpp>
 #include <troupe/actors/membership/rendezvous.hpp>
 #include <troupe/device/collectives/communication_plan.hpp>
-#include <troupe/device/collectives/gloo_communicator.hpp>
-#include <troupe/device/collectives/rendezvous_store.hpp>
+#include <troupe/device/collectives/message_communicator.hpp>
 #include <troupe/device/collectives/shared_memory_communicator.hpp>
+#include <troupe/runtime/cluster/group_visitors.hpp>
 #include <troupe/runtime/cluster/host_identity.hpp>
+#include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/cluster/missed_deadline_log.hpp>
-#include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
 #include <troupe/runtime/cluster/reach.hpp>
 #include <troupe/runtime/cluster/system_needs.hpp>
 #include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/process_group.hpp>
+#include <troupe/runtime/replicas/group_mesh.hpp>
 #include <troupe/runtime/replicas/rendezvous_communicator.hpp>
 
 #include <caf/actor_cast.hpp>
@@ -100,40 +101,6 @@ class group_link {
   std::vector<std::weak_ptr<communicator>> connections_;
 };
 
-/// The group's table of words at the rendezvous, for one connection.
-class rendezvous_words final : public rendezvous_store {
- public:
-  rendezvous_words(caf::actor_system& system, rendezvous_actor host, std::uint64_t generation, std::string prefix,
-                   duration limit)
-      : system_(system), host_(std::move(host)), generation_(generation), prefix_(std::move(prefix)), limit_(limit) {}
-
-  void set(const std::string& key, bytes value) override {
-    std::string word{reinterpret_cast<const char*>(value.data()), value.size()};
-    ask(
-        system_, host_, limit_, "telling the group " + key, [](caf::ok_atom) {}, set_atom_v, generation_, prefix_ + key,
-        std::move(word));
-  }
-
-  bytes get(const std::string& key, std::chrono::nanoseconds limit) override {
-    bytes value;
-    ask(
-        system_, host_, limit, "asking the group for " + key,
-        [&](const std::string& word) {
-          const auto raw = std::as_bytes(std::span{word});
-          value.assign(raw.begin(), raw.end());
-        },
-        fetch_atom_v, generation_, prefix_ + key);
-    return value;
-  }
-
- private:
-  caf::actor_system& system_;
-  rendezvous_actor host_;
-  std::uint64_t generation_;
-  std::string prefix_;
-  duration limit_;
-};
-
 std::vector<task_id> tasks_in_rank_order(const cluster_spec& cluster) {
   std::vector<task_id> tasks{{"chief", 0}};
   for (auto i = 0; i < static_cast<int>(cluster.worker.size()); ++i) tasks.push_back({"worker", i});
@@ -184,6 +151,10 @@ struct process_group::implementation {
   process_group_options options;
   task_id task{"chief", 0};
   std::string host = "localhost";
+  cluster_spec addresses;
+  std::optional<group_host> visited;
+  /// Where the others come in, if not by the rendezvous's.
+  std::unique_ptr<door> own_door;
   rendezvous_actor meeting;
   participant_actor ear;
   /// The rendezvous too, in the process that hosts it.
@@ -214,17 +185,15 @@ struct process_group::implementation {
       };
     meeting = system.spawn(rendezvous, std::move(terms));
     actors.push_back(caf::actor_cast<caf::actor>(meeting));
-    publish(system, meeting, config.cluster.address(task), to_string(task));
+    publish(system, meeting, config.cluster.address(task), to_string(task), {.task = task});
   }
 
   void gather(std::uint64_t last_generation) {
     // The rendezvous keeps the limit; it may also be gone.
     constexpr auto grace = std::chrono::seconds{2};
     const auto wish = std::make_shared<gathering>();
-    wish->candidate = {.task = task,
-                       .generation = last_generation,
-                       .host_identity = has_threads(system) ? host_identity() : host,
-                       .address = host};
+    wish->candidate = {
+        .task = task, .generation = last_generation, .host_identity = has_threads(system) ? host_identity() : host};
     wish->limit = options.start_limit + grace;
     caf::anon_send(ear, gather_atom_v, wish);
     wish->ended.wait_until(later(current_time(), wish->limit + grace), "the group to gather");
@@ -257,13 +226,16 @@ struct process_group::implementation {
     return connection_between(static_cast<int>(tasks.size()), hosts(), options.transport, difference);
   }
 
-  /// Where processes on other hosts reach this one.
-  std::string number_for_others() const {
-    std::vector<std::string> others;
-    for (const auto& each : roster.members)
-      if (each.host_identity != roster.members[static_cast<std::size_t>(rank)].host_identity)
-        others.push_back(each.address);
-    return own_number_for(host, others);
+  /// As whom this process comes to the doors of the others, and answers at its own.
+  door_party party() const { return party_of(system, *credentials_of(system), {.task = task}); }
+
+  std::unique_ptr<communicator> connect_by_doors(const std::string& name) const {
+    std::vector<group_rank> ranks;
+    ranks.reserve(tasks.size());
+    for (const auto& each : tasks) ranks.push_back({each, addresses.address(each)});
+    const auto deadline = std::chrono::steady_clock::now() + options.start_limit;
+    return make_message_communicator(rank,
+                                     connect_group(ranks, rank, name, party(), *credentials_of(system), deadline));
   }
 };
 
@@ -282,11 +254,17 @@ process_group::process_group(caf::actor_system& system, const task_config& confi
         "a group of processes in step has no parameter servers: start it with --ps 0, or without \"ps\" in TF_CONFIG"};
   require_network(system, "a group of processes");
   options.detection.check();
-  self.host = config.cluster.address(config.task).host;
-  if (config.task.job == "chief")
+  const auto& own = config.cluster.address(config.task);
+  self.host = own.host;
+  self.addresses = config.cluster;
+  self.visited.emplace(config.task);
+  if (config.task.job == "chief") {
     self.host_rendezvous(config);
-  else
+  } else {
+    // In a simulation the rendezvous is all they need.
+    if (has_threads(system)) self.own_door = open_group_door(own, self.party(), *credentials_of(system));
     self.meeting = reach(system, config.cluster.address({"chief", 0}), options);
+  }
   self.ear = system.spawn(
       participant, participant_options{.self = make_identity(config.task),
                                        .host = self.meeting,
@@ -326,8 +304,7 @@ std::shared_ptr<communicator> process_group::communicator_of_processes() const {
   } else if (over == process_transport::shared_memory) {
     made = make_shared_memory_communicator(name, rank(), size(), self.options.start_limit);
   } else {
-    rendezvous_words words{self.system, self.meeting, generation(), name + "/", self.options.start_limit};
-    made = make_gloo_communicator(words, self.number_for_others(), rank(), size(), self.options.start_limit);
+    made = self.connect_by_doors(name);
   }
   self.link->add(made);
   return made;

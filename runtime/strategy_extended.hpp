@@ -162,8 +162,8 @@ class strategy_extended {
   const std::vector<std::string>& worker_devices() const { return settings().worker_devices; }
   /// Where variables lie. @throws failed_precondition_error for the default strategy, which has none of its own.
   const std::vector<std::string>& parameter_devices() const;
-  /// Who carries the replicas' tensors: "threads in shared memory, 4 replicas on CPU:0..3; between processes gloo over
-  /// TCP, 2 ranks on 2 hosts". A new strategy writes this to the program's log, if the program has one: run() and
+  /// Who carries the replicas' tensors: "threads in shared memory, 4 replicas on CPU:0..3; between processes TCP,
+  /// 2 ranks on 2 hosts". A new strategy writes this to the program's log, if the program has one: run() and
   /// run_group() make one, other programs a spdlog logger named "troupe".
   std::string communicator_description() const { return settings().plan.describe(); }
   /// Whether each process runs a program of its own for its replicas.

@@ -284,8 +284,6 @@ struct group_candidate {
   std::uint64_t generation = 0;
   /// Equal for processes that can share memory.
   std::string host_identity;
-  /// Under which other hosts reach it.
-  std::string address;
 };
 
 /// A complete group: a process's rank is its place in the list.

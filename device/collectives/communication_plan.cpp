@@ -85,7 +85,7 @@ std::string describe_processes(const communication_plan& plan) {
     case process_transport::shared_memory:
       return fmt::format("; between processes shared memory, {} ranks on {}{}", plan.processes, hosts, because);
     case process_transport::tcp:
-      return fmt::format("; between processes gloo over TCP, {} ranks on {}{}", plan.processes, hosts, because);
+      return fmt::format("; between processes TCP, {} ranks on {}{}", plan.processes, hosts, because);
   }
   return "";
 }
@@ -95,13 +95,13 @@ std::string describe_processes(const communication_plan& plan) {
 process_connection connection_between(int processes, int hosts, process_transport_choice choice,
                                       const std::string& difference) {
   if (processes == 1) return {};
-  if (choice == process_transport_choice::gloo) return {process_transport::tcp, "it was asked for"};
+  if (choice == process_transport_choice::tcp) return {process_transport::tcp, "it was asked for"};
   const auto asked = choice == process_transport_choice::shared_memory;
   if (hosts == 1) return {process_transport::shared_memory, asked ? "it was asked for" : ""};
   if (asked)
     throw failed_precondition_error{
         fmt::format("shared memory was asked for, but the {} processes can't share any{}{}; ask for \"automatic\" or "
-                    "\"gloo\"",
+                    "\"tcp\"",
                     processes, difference.empty() ? "" : ": ", difference)};
   return {process_transport::tcp, difference};
 }

@@ -29,8 +29,8 @@ namespace troupe {
 
 enum class replica_transport : std::uint8_t { alone, threads, nccl };
 enum class process_transport : std::uint8_t { none, shared_memory, tcp };
-/// What a program may ask for; `gloo` is TCP, also on one host.
-enum class process_transport_choice : std::uint8_t { automatic, shared_memory, gloo };
+/// What a program may ask for; TCP goes on one host, too.
+enum class process_transport_choice : std::uint8_t { automatic, shared_memory, tcp };
 
 /// How processes are connected, and why so.
 struct process_connection {
@@ -76,7 +76,7 @@ struct communication_plan {
   bool copies_through_host(const replica_device& device) const {
     return among_replicas == replica_transport::threads && device.gpu.has_value();
   }
-  /// "threads in shared memory, 4 replicas on CPU:0..3; between processes gloo over TCP, 2 ranks on 2 hosts".
+  /// "threads in shared memory, 4 replicas on CPU:0..3; between processes TCP, 2 ranks on 2 hosts".
   std::string describe() const;
 };
 

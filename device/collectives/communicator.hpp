@@ -2,7 +2,8 @@
 //
 // All ranks call the same collectives in the same order, each from one thread at a time; a call blocks the thread until
 // this rank's part is done. Implementations: threads of one process (thread_communicator.hpp), processes of one host
-// (shared_memory_communicator.hpp), processes of several hosts (gloo_communicator.hpp), GPUs (nccl_communicator.hpp).
+// (shared_memory_communicator.hpp), processes of several hosts (message_communicator.hpp), GPUs
+// (nccl_communicator.hpp).
 //
 // D-1 Every collective ends in bounded time on every rank: with its result, or with an error. The errors:
 //   invalid_argument      what this rank passed cannot be used (nothing was sent; the communicator stays usable)

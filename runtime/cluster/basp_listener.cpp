@@ -3,6 +3,7 @@
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/basp_listener.hpp>
 #include <troupe/runtime/cluster/door_scribe.hpp>
+#include <troupe/runtime/cluster/group_visitors.hpp>
 #include <troupe/runtime/cluster/with_basp_broker.hpp>
 #include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/door/door.hpp>
@@ -91,6 +92,9 @@ std::uint16_t listen_for_basp(caf::actor_system& system, const caf::strong_actor
       caf::anon_send(broker, caf::publish_atom_v, std::move(scribe), port, whom, interface);
     });
     opened->open_for(door_service::tensors, serve_tensors);
+    opened->open_for(door_service::group, [task = as.task](channel connection, const door_hello& visitor) {
+      group_visitors::of_process().take(task, std::move(connection), visitor);
+    });
     ports().add(system, broker, std::move(opened));
     return port;
   } catch (const error& failed) {

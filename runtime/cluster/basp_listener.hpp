@@ -2,7 +2,8 @@
 //
 // Problem: CAF's own listener takes whatever connects, greets it, and keeps it for as long as it is silent; without
 // descriptors it tries again without a pause. Solution: a port's door (runtime/door) accepts, and hands a connection to
-// the broker when it is known who has come, as if the broker had accepted it then. Tensors come by the same door.
+// the broker when it is known who has come, as if the broker had accepted it then. Tensors and the ranks of groups
+// come by the same door.
 //
 // A port belongs to its actor system and ends with it at the latest.
 #pragma once

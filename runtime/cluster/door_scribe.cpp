@@ -37,7 +37,7 @@ class tls_policy {
   }
 
  private:
-  static rw_state state_of(const socket_progress& progress, std::size_t& count) {
+  static rw_state state_of(const stream_progress& progress, std::size_t& count) {
     count = progress.bytes;
     return progress.broken ? rw_state::failure : rw_state::success;
   }

@@ -2,7 +2,6 @@
 #include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/sockets/socket.hpp>
 
-#include <algorithm>
 #include <array>
 
 #include <netdb.h>
@@ -66,22 +65,6 @@ std::string number_towards(const std::string& other_host) {
     if (auto number = local_end(probe); !number.empty()) return number;
   }
   return "";
-}
-
-std::string choose_own_number(std::span<const std::string> own, std::span<const std::string> ways) {
-  const auto reaches_others = [](const std::string& number) { return !number.empty() && !is_loopback_number(number); };
-  if (const auto named = std::ranges::find_if(own, reaches_others); named != own.end()) return *named;
-  if (const auto way = std::ranges::find_if(ways, reaches_others); way != ways.end()) return *way;
-  if (!own.empty()) return own.front();
-  const auto way = std::ranges::find_if(ways, [](const auto& number) { return !number.empty(); });
-  return way == ways.end() ? "" : *way;
-}
-
-std::string own_number_for(const std::string& own_host, std::span<const std::string> other_hosts) {
-  std::vector<std::string> ways;
-  for (const auto& each : other_hosts) ways.push_back(number_towards(each));
-  auto chosen = choose_own_number(own_numbers_of(own_host), ways);
-  return chosen.empty() ? own_host : chosen;
 }
 
 }  // namespace troupe

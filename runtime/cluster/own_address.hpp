@@ -1,13 +1,12 @@
 // Under which address of its own this machine is reached by another one.
 //
 // Problem: a machine's own name is not enough. Debian's installer writes it into /etc/hosts as 127.0.1.1, which can be
-// listened on and published like any other address, and which every other machine takes for itself. Solution: where the
-// name gives loopback addresses only, the kernel says which address it would send from.
+// listened on and published like any other address, and which every other machine takes for itself. Solution: the
+// kernel says which address it would send from.
 #pragma once
 
 #include <troupe/actors/messages/task.hpp>
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -23,13 +22,5 @@ std::vector<std::string> own_numbers_of(const std::string& host);
 /// The number of this machine on the way to the other one. Nothing is sent: the kernel only chooses a route. Waits as
 /// above. Empty if there is no way.
 std::string number_towards(const std::string& other_host);
-
-/// Which number to publish to others. `own`: what this machine's name gives; `ways`: its numbers on the ways to the
-/// others, none for others that run beside this process. The first of the name that is not loopback, else the first way
-/// that is not; loopback if nobody needs more. Empty if there is nothing at all.
-std::string choose_own_number(std::span<const std::string> own, std::span<const std::string> ways);
-
-/// The same for this machine's name and the others'. The name itself if nothing is found.
-std::string own_number_for(const std::string& own_host, std::span<const std::string> other_hosts);
 
 }  // namespace troupe

@@ -24,10 +24,10 @@ class channel {
   explicit operator bool() const { return static_cast<bool>(connection_); }
   int socket() const { return connection_.get(); }
 
-  socket_progress receive_some(std::span<std::byte> into) {
+  stream_progress receive_some(std::span<std::byte> into) {
     return session_ ? session_->receive_some(into) : troupe::receive_some(connection_.get(), into);
   }
-  socket_progress send_some(std::span<const std::byte> from, bool more = false) {
+  stream_progress send_some(std::span<const std::byte> from, bool more = false) {
     return session_ ? session_->send_some(from) : troupe::send_some(connection_.get(), from, more);
   }
   std::size_t buffered_bytes() const { return session_ ? session_->buffered_bytes() : 0; }

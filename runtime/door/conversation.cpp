@@ -47,7 +47,7 @@ bool conversation::say(int socket) {
   return true;
 }
 
-socket_progress conversation::receive(int socket, std::span<std::byte> into) {
+stream_progress conversation::receive(int socket, std::span<std::byte> into) {
   return session_ ? session_->receive_some(into) : receive_some(socket, into);
 }
 

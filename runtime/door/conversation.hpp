@@ -44,7 +44,7 @@ class conversation {
  private:
   progress begin_tls(int socket);
   bool say(int socket);
-  socket_progress receive(int socket, std::span<std::byte> into);
+  stream_progress receive(int socket, std::span<std::byte> into);
 
   const std::unique_ptr<handshake> side_;
   const tls_session::side which_;

@@ -113,7 +113,8 @@ std::string content_of(const door_hello& hello) {
   add(content, hello.who.incarnation);
   add(content, hello.who.build_id);
   add(content, static_cast<std::uint32_t>(hello.who.task.index));
-  for (const auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.who.process}) add_text(content, *text);
+  for (const auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.who.process, &hello.topic})
+    add_text(content, *text);
   if (content.size() <= hello_bytes_max) return content;
   throw invalid_argument_error{fmt::format("the names of {} take {} bytes, and a door hears at most {} from anybody",
                                            to_string(hello.who), content.size(), hello_bytes_max)};
@@ -131,7 +132,8 @@ std::optional<door_hello> read_hello(std::string_view content) {
   hello.who.build_id = reader.number<std::uint64_t>();
   const auto index = reader.number<std::uint32_t>();
   hello.who.task.index = static_cast<int>(index);
-  for (auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.who.process}) *text = reader.text();
+  for (auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.who.process, &hello.topic})
+    *text = reader.text();
   constexpr auto index_max = static_cast<std::uint32_t>(std::numeric_limits<int>::max());
   if (!reader.is_at_end() || !is_known(hello.wanted) || asks > 1 || index > index_max) return std::nullopt;
   return hello;

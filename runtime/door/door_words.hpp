@@ -23,10 +23,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace troupe {
 
-inline constexpr std::uint8_t door_version = 1;
+inline constexpr std::uint8_t door_version = 2;
 inline constexpr std::size_t words_head_bytes = 12;
 inline constexpr std::size_t words_bytes_max = 1000;
 /// So that a proof has room before it.
@@ -42,6 +43,15 @@ enum class door_service : std::uint8_t {
   group = 3,
 };
 std::string to_string(door_service service);
+
+/// What a visitor wants, and which of its kind: the meeting of a group; otherwise nothing.
+struct door_wish {
+  // NOLINTNEXTLINE(google-explicit-constructor): mostly the service is all.
+  door_wish(door_service wanted, std::string which = {}) : service(wanted), topic(std::move(which)) {}
+
+  door_service service;
+  std::string topic;
+};
 
 enum class word_kind : std::uint8_t { hello = 1, proof = 2, welcome = 3, refusal = 4 };
 
@@ -66,6 +76,8 @@ using door_number = std::array<std::byte, 16>;
 
 struct door_hello {
   door_service wanted = door_service::messages;
+  /// Which of its kind.
+  std::string topic;
   door_party who;
   /// Whether the speaker has a secret, and so expects a proof.
   bool asks_for_proof = false;

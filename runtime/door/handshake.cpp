@@ -11,12 +11,15 @@ namespace troupe {
 
 namespace {
 
-constexpr std::string_view visitor_name = "troupe door 1: visitor";
+constexpr std::string_view visitor_name = "troupe door 2: visitor";
 constexpr auto proof_bytes = std::tuple_size_v<cluster_secret::proof>;
-constexpr std::string_view host_name = "troupe door 1: host";
+constexpr std::string_view host_name = "troupe door 2: host";
 
-door_hello make_hello(door_service wanted, door_party who, bool asks_for_proof) {
-  door_hello made{.wanted = wanted, .who = std::move(who), .asks_for_proof = asks_for_proof};
+door_hello make_hello(door_wish wanted, door_party who, bool asks_for_proof) {
+  door_hello made{.wanted = wanted.service,
+                  .topic = std::move(wanted.topic),
+                  .who = std::move(who),
+                  .asks_for_proof = asks_for_proof};
   if (::RAND_bytes(reinterpret_cast<unsigned char*>(made.number.data()), static_cast<int>(made.number.size())) != 1)
     throw unavailable_error{"the system gives no random numbers for a handshake"};
   return made;
@@ -101,8 +104,8 @@ bool handshake::is_proof(std::string_view shown, std::string_view prover, std::s
 
 // --- the visitor ----------------------------------------------------------------------------------------------------
 
-visitor_handshake::visitor_handshake(door_service wanted, door_party self, std::shared_ptr<const cluster_secret> secret)
-    : handshake(make_hello(wanted, std::move(self), secret != nullptr), secret), hellos_(content_of(own_)) {
+visitor_handshake::visitor_handshake(door_wish wanted, door_party self, std::shared_ptr<const cluster_secret> secret)
+    : handshake(make_hello(std::move(wanted), std::move(self), secret != nullptr), secret), hellos_(content_of(own_)) {
   say(word_kind::hello, hellos_);
 }
 

@@ -83,7 +83,7 @@ class handshake {
 class visitor_handshake final : public handshake {
  public:
   /// @throws invalid_argument_error for a party whose names are too long
-  visitor_handshake(door_service wanted, door_party self, std::shared_ptr<const cluster_secret> secret);
+  visitor_handshake(door_wish wanted, door_party self, std::shared_ptr<const cluster_secret> secret);
 
  private:
   void take(word_kind kind, std::string_view content) override;

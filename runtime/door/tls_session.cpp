@@ -55,7 +55,7 @@ std::optional<certified_role> role_in(X509* certificate) {
 // --- bytes ----------------------------------------------------------------------------------------------------------
 
 /// Notes what OpenSSL wants to know, for its caller.
-int end_of_transfer(BIO* bytes, const socket_progress& progress, int retry_flag, std::size_t* count) {
+int end_of_transfer(BIO* bytes, const stream_progress& progress, int retry_flag, std::size_t* count) {
   BIO_clear_retry_flags(bytes);
   if (progress.blocked) ::BIO_set_flags(bytes, retry_flag | BIO_FLAGS_SHOULD_RETRY);
   errno = progress.reason;
@@ -212,14 +212,14 @@ void tls_session::end_handshake(int returned) {
   }
 }
 
-socket_progress tls_session::receive_some(std::span<std::byte> into) {
+stream_progress tls_session::receive_some(std::span<std::byte> into) {
   ::ERR_clear_error();
   std::size_t bytes = 0;
   const auto returned = ::SSL_read_ex(native_->session.get(), into.data(), into.size(), &bytes);
   return progress_of(returned, bytes);
 }
 
-socket_progress tls_session::send_some(std::span<const std::byte> from) {
+stream_progress tls_session::send_some(std::span<const std::byte> from) {
   ::ERR_clear_error();
   std::size_t bytes = 0;
   const auto returned = ::SSL_write_ex(native_->session.get(), from.data(), from.size(), &bytes);
@@ -230,7 +230,7 @@ std::size_t tls_session::buffered_bytes() const {
   return static_cast<std::size_t>(::SSL_pending(native_->session.get()));
 }
 
-socket_progress tls_session::progress_of(int returned, std::size_t bytes) {
+stream_progress tls_session::progress_of(int returned, std::size_t bytes) {
   if (returned == 1) return {.bytes = bytes};
   switch (::SSL_get_error(native_->session.get(), returned)) {
     case SSL_ERROR_WANT_READ:

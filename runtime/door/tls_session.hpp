@@ -69,14 +69,14 @@ class tls_session {
   const std::optional<certified_role>& peer() const { return peer_; }
 
   /// As those of sockets. What was received may lie here already, and no socket tells of it: read until it blocks.
-  socket_progress receive_some(std::span<std::byte> into);
-  socket_progress send_some(std::span<const std::byte> from);
+  stream_progress receive_some(std::span<std::byte> into);
+  stream_progress send_some(std::span<const std::byte> from);
   std::size_t buffered_bytes() const;
 
  private:
   struct native;
   void end_handshake(int returned);
-  socket_progress progress_of(int returned, std::size_t bytes);
+  stream_progress progress_of(int returned, std::size_t bytes);
 
   std::shared_ptr<const tls_context> context_;
   std::unique_ptr<native> native_;

@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-visitor_words words_for(door_service wanted, const door_party& self,
+visitor_words words_for(const door_wish& wanted, const door_party& self,
                         const std::shared_ptr<const cluster_secret>& secret,
                         const std::shared_ptr<const tls_identity>& tls) {
   return [=]() -> visitor_side {

@@ -60,11 +60,11 @@ void watched_channel::expect(event_loop::events expected) {
   state_->look_into_session();
 }
 
-socket_progress watched_channel::receive_some(std::span<std::byte> into) {
+stream_progress watched_channel::receive_some(std::span<std::byte> into) {
   return state_->session ? state_->session->receive_some(into) : troupe::receive_some(state_->socket->get(), into);
 }
 
-socket_progress watched_channel::send_some(std::span<const std::byte> from, bool more) {
+stream_progress watched_channel::send_some(std::span<const std::byte> from, bool more) {
   return state_->session ? state_->session->send_some(from) : troupe::send_some(state_->socket->get(), from, more);
 }
 

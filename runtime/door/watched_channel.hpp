@@ -24,8 +24,8 @@ class watched_channel {
 
   /// Waits for these events from now on; errors and hang-ups are always reported.
   void expect(event_loop::events expected);
-  socket_progress receive_some(std::span<std::byte> into);
-  socket_progress send_some(std::span<const std::byte> from, bool more = false);
+  stream_progress receive_some(std::span<std::byte> into);
+  stream_progress send_some(std::span<const std::byte> from, bool more = false);
 
  private:
   struct state;

@@ -125,7 +125,7 @@ int connect_error(int socket) {
   return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &reason, &length) == 0 ? reason : errno;
 }
 
-socket_progress receive_some(int socket, std::span<std::byte> into) {
+stream_progress receive_some(int socket, std::span<std::byte> into) {
   const auto count = ::recv(socket, into.data(), into.size(), 0);
   if (count > 0) return {.bytes = static_cast<std::size_t>(count)};
   if (count == 0) return {.broken = true};
@@ -133,7 +133,7 @@ socket_progress receive_some(int socket, std::span<std::byte> into) {
   return {.broken = true, .reason = errno};
 }
 
-socket_progress send_some(int socket, std::span<const std::byte> from, bool more) {
+stream_progress send_some(int socket, std::span<const std::byte> from, bool more) {
   const auto count = ::send(socket, from.data(), from.size(), MSG_NOSIGNAL | (more ? MSG_MORE : 0));
   if (count >= 0) return {.bytes = static_cast<std::size_t>(count)};
   if (errno == EAGAIN || errno == EINTR) return {.blocked = true};

@@ -1,6 +1,7 @@
 // The few calls on TCP sockets that the bulk transport and the doors of ports need, none of which waits.
 #pragma once
 
+#include <troupe/device/base/byte_stream.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/base/internal/descriptor.hpp>
 
@@ -38,18 +39,8 @@ descriptor start_connecting(const socket_address& address);
 /// How connecting ended: 0 or an errno.
 int connect_error(int socket);
 
-/// What one call moved.
-struct socket_progress {
-  std::size_t bytes = 0;
-  /// Nothing can be moved now.
-  bool blocked = false;
-  /// The connection is of no use any more: 0 bytes and `reason` is an errno, or 0 when the peer closed it.
-  bool broken = false;
-  int reason = 0;
-};
-
-socket_progress receive_some(int socket, std::span<std::byte> into);
+stream_progress receive_some(int socket, std::span<std::byte> into);
 /// `more` says that other bytes follow at once, so that a short frame does not become a packet of its own.
-socket_progress send_some(int socket, std::span<const std::byte> from, bool more = false);
+stream_progress send_some(int socket, std::span<const std::byte> from, bool more = false);
 
 }  // namespace troupe

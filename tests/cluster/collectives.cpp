@@ -5,8 +5,10 @@
 #include "unit/device/collectives/collective_checks.hpp"
 
 #include <troupe/device/base/internal/descriptor.hpp>
-#include <troupe/device/collectives/gloo_communicator.hpp>
+#include <troupe/device/collectives/message_communicator.hpp>
 #include <troupe/device/collectives/shared_memory_communicator.hpp>
+#include <troupe/runtime/cluster/group_visitors.hpp>
+#include <troupe/runtime/replicas/group_mesh.hpp>
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -53,36 +55,36 @@ void expect_call(int result) {
   if (result < 0) throw internal_error{std::strerror(errno)};
 }
 
-/// A folder in which each key is a file.
-class folder_store final : public rendezvous_store {
+/// A folder in which each rank writes where it listens.
+class meeting_folder {
  public:
-  explicit folder_store(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit meeting_folder(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  void set(const std::string& key, bytes value) override {
-    const auto written = folder_ / fmt::format("{}.{}", key, ::getpid());
-    std::ofstream{written, std::ios::binary}.write(reinterpret_cast<const char*>(value.data()),
-                                                   static_cast<std::streamsize>(value.size()));
-    std::filesystem::rename(written, folder_ / key);
+  void write(int rank, std::uint16_t port) const {
+    const auto written = folder_ / fmt::format("{}.new", rank);
+    std::ofstream{written} << port;
+    std::filesystem::rename(written, folder_ / std::to_string(rank));
   }
 
-  bytes get(const std::string& key, std::chrono::nanoseconds limit) override {
-    const auto deadline = std::chrono::steady_clock::now() + limit;
+  /// Waits for it.
+  std::uint16_t port_of(int rank) const {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    const auto file = folder_ / std::to_string(rank);
     // Before the first look, so that no file comes unseen.
     const descriptor arrivals{::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
     expect_call(::inotify_add_watch(arrivals.get(), folder_.c_str(), IN_MOVED_TO));
-    while (!std::filesystem::exists(folder_ / key)) {
+    while (!std::filesystem::exists(file)) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-      if (left <= 0ms) throw deadline_exceeded_error{"nobody has set " + key};
+      if (left <= 0ms) throw deadline_exceeded_error{fmt::format("rank {} does not listen", rank)};
       pollfd watched{arrivals.get(), POLLIN, 0};
       expect_call(::poll(&watched, 1, static_cast<int>(left.count())));
       std::array<char, 4096> seen;
       while (::read(arrivals.get(), seen.data(), seen.size()) > 0) {
       }
     }
-    std::ifstream file{folder_ / key, std::ios::binary};
-    const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    const auto raw = std::as_bytes(std::span{text});
-    return {raw.begin(), raw.end()};
+    std::uint16_t port = 0;
+    std::ifstream{file} >> port;
+    return port;
   }
 
  private:
@@ -96,14 +98,23 @@ void say(const std::string& line) {
 
 struct membership {
   std::string kind;  // of communicator
-  std::string name;  // of the group; for gloo a folder
+  std::string name;  // of the group; for TCP a folder
   int size;
   int rank;
 
   std::unique_ptr<communicator> join(const std::string& suffix = {}) const {
     if (kind == "shared_memory") return make_shared_memory_communicator(name + suffix, rank, size, patience);
-    folder_store store{name};
-    return make_gloo_communicator(store, "127.0.0.1", rank, size, patience);
+    const task_id own{"worker", rank};
+    const door_party party{.task = own};
+    const group_host visited{own};
+    const auto opened = open_group_door({"127.0.0.1", 0}, party, {});
+    const meeting_folder folder{name};
+    folder.write(rank, opened->port());
+    std::vector<group_rank> ranks;
+    for (auto other = 0; other < size; ++other)
+      ranks.push_back({{"worker", other}, {"127.0.0.1", folder.port_of(other)}});
+    return make_message_communicator(
+        rank, connect_group(ranks, rank, name, party, {}, std::chrono::steady_clock::now() + patience));
   }
 };
 
@@ -216,14 +227,14 @@ class group {
   explicit group(std::string kind) : kind_(std::move(kind)) {
     static int count = 0;
     name_ = fmt::format("cluster-{}-{}", ::getpid(), ++count);
-    if (kind_ == "gloo") {
+    if (kind_ == "tcp") {
       name_ = std::filesystem::temp_directory_path() / name_;
       std::filesystem::create_directory(name_);
     }
   }
   group(const group&) = delete;
   ~group() {
-    if (kind_ == "gloo") std::filesystem::remove_all(name_);
+    if (kind_ == "tcp") std::filesystem::remove_all(name_);
   }
 
   rank_processes start(const std::string& scenario, int size) const {
@@ -268,11 +279,11 @@ void require_named(rank_processes& ranks, int rank, std::string_view begin, int 
 
 /// How a loss is told: shared memory knows the process, too.
 std::string lost(const std::string& kind, rank_processes& ranks, int rank) {
-  return kind == "gloo" ? fmt::format("rank {} is lost", rank)
-                        : fmt::format("rank {} (process {}) has ended", rank, ranks.pid(rank));
+  return kind == "tcp" ? fmt::format("rank {} is lost", rank)
+                       : fmt::format("rank {} (process {}) has ended", rank, ranks.pid(rank));
 }
 
-const std::array kinds{"shared_memory", "gloo"};
+const std::array kinds{"shared_memory", "tcp"};
 
 }  // namespace
 

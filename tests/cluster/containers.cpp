@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(processes_without_common_process_numbers_work_together_over
   cluster.start();
   for (const auto* task : {"[chief]", "[worker 0]"}) {
     cluster.wait_for(
-        fmt::format("{} by 1 replica on CPU:0; between processes gloo over TCP, 2 ranks on 2 hosts (they "
+        fmt::format("{} by 1 replica on CPU:0; between processes TCP, 2 ranks on 2 hosts (they "
                     "are in different namespaces of process numbers, as containers are)",
                     task));
     cluster.wait_for(fmt::format("{} sum 2", task));

@@ -80,6 +80,16 @@ void move_large_tensors(cluster& here) {
 
 const chief_program moves{"moves large tensors", move_large_tensors};
 
+void sum_over_tcp(process_group& group) {
+  auto x = ones(many);
+  const auto connection = group.communicator_of_processes();
+  connection->all_reduce(x, reduce_op::sum, 20s);
+  say("rank {} has {}", group.rank(), x.values<float>().back());
+  while (true) ::pause();  // until it is killed
+}
+
+const group_program in_step{"sums over TCP", sum_over_tcp, {.transport = process_transport_choice::tcp}};
+
 int serve_large_results(int, char**) {
   auto server = rpc::server::create("caf", "localhost:0");
   server.register_method("ones", ones);
@@ -112,6 +122,16 @@ BOOST_AUTO_TEST_CASE(messages_and_large_tensors_of_a_member_come_by_one_port) {
   process_cluster cluster{moves.name(), {.workers = 1, .servers = 1}};
   cluster.start();
   cluster.wait_for(fmt::format("moved {}", 2 * many));
+  for (const auto& task : cluster.tasks()) {
+    const auto ports = listening(cluster.pid(task));
+    BOOST_TEST(ports.size() == 1u, to_string(task) << " listens at " << fmt::format("{}", fmt::join(ports, ", ")));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_ranks_of_a_group_meet_by_one_port_of_each) {
+  process_cluster cluster{in_step.name(), {.workers = 2, .servers = 0}};
+  cluster.start();
+  for (auto rank = 0; rank < 3; ++rank) cluster.wait_for(fmt::format("rank {} has 3", rank));
   for (const auto& task : cluster.tasks()) {
     const auto ports = listening(cluster.pid(task));
     BOOST_TEST(ports.size() == 1u, to_string(task) << " listens at " << fmt::format("{}", fmt::join(ports, ", ")));

@@ -103,7 +103,7 @@ void compute_and_end(process_group& group) {
   });
 }
 
-const group_program ends_over_tcp{"ends_over_tcp", compute_and_end, {.transport = process_transport_choice::gloo}};
+const group_program ends_over_tcp{"ends_over_tcp", compute_and_end, {.transport = process_transport_choice::tcp}};
 const group_program ends_in_shared_memory{"ends_in_shared_memory", compute_and_end};
 
 BOOST_AUTO_TEST_CASE(the_end_of_a_job_is_no_error_whoever_ends_first) {

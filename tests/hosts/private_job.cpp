@@ -1,4 +1,6 @@
-// A job on hosts of their own whose processes have certificates: who listens at their cables reads nothing of it.
+// Jobs on hosts of their own whose processes have certificates, with a coordinator and in step: who listens at their
+// cables reads nothing of them.
+#include "cluster/test_program.hpp"
 #include "host_sockets.hpp"
 #include "placement.hpp"
 
@@ -26,6 +28,8 @@ namespace troupe {
 BOOST_AUTO_TEST_SUITE(private_job_suite)
 
 namespace {
+
+using namespace std::chrono_literals;
 
 /// Listens at a host's interfaces, as its administrator could, or whoever has its cable.
 class cable_recorder {
@@ -82,10 +86,12 @@ class cable_recorder {
   std::thread thread_;
 };
 
-/// What stands in the tensors of the job (job.cpp), of some 64 KiB of which a packet holds a part at least.
+constexpr std::int32_t first_number = 100'000;
+
+/// What stands in the tensors of the jobs, some MiB of which go over the cable.
 std::string numbers_in_tensors() {
   std::array<std::int32_t, 16> numbers{};
-  std::iota(numbers.begin(), numbers.end(), 100'000);
+  std::iota(numbers.begin(), numbers.end(), first_number);
   std::string result(sizeof(numbers), '\0');
   std::memcpy(result.data(), numbers.data(), sizeof(numbers));
   return result;
@@ -93,24 +99,44 @@ std::string numbers_in_tensors() {
 
 const std::string name_of_a_message = "troupe.run_orders";
 
-/// What a listener at the cable of a server's host has read of a job that ran to its end.
-std::set<std::string> read_of_a_job(std::shared_ptr<cluster_certificates> certificates) {
+/// Gathers what each rank has, some of which is the numbers.
+void gather(process_group& group) {
+  const auto connection = group.communicator_of_processes();
+  auto own = tensor::zeros(dtype::int32, {1 << 20});
+  auto numbers = own.mutable_values<std::int32_t>();
+  std::iota(numbers.begin(), numbers.end(), group.rank() + first_number);
+  const auto all = connection->all_gather(own, 20s);
+  require(all.values<std::int32_t>()[0] == first_number && all.values<std::int32_t>()[2 << 20] == first_number + 2,
+          "what all ranks have");
+  if (group.rank() == 0) say("all done");
+}
+
+const group_program in_step{"gathers", gather};
+
+/// What a listener at the cable of the second host has read of a job that ran to its end.
+std::set<std::string> read_of(const std::string& program, process_cluster_options options,
+                              const std::map<task_id, int>& host_of) {
   const host_network network{3};
   cable_recorder recorder{network, 1, {numbers_in_tensors(), name_of_a_message}};
-  process_cluster cluster{
-      "job",
-      {.servers = 2,
-       .place = placed(
-           network,
-           {{chief_task, 0}, {server_task(0), 1}, {worker_task(0), 1}, {server_task(1), 2}, {worker_task(1), 2}}),
-       .certificates = std::move(certificates)}};
+  options.place = placed(network, host_of);
+  process_cluster cluster{program, std::move(options)};
   cluster.start();
   cluster.wait_for("all done");
   require_good_ends(cluster);
   recorder.stop();
-  constexpr std::size_t tensors_bytes = std::size_t{16} << 20;
+  constexpr std::size_t tensors_bytes = std::size_t{4} << 20;
   BOOST_TEST(recorder.recorded_bytes() > tensors_bytes);
   return recorder.read();
+}
+
+std::set<std::string> read_of_a_job(std::shared_ptr<cluster_certificates> certificates) {
+  return read_of("job", {.servers = 2, .certificates = std::move(certificates)},
+                 {{chief_task, 0}, {server_task(0), 1}, {worker_task(0), 1}, {server_task(1), 2}, {worker_task(1), 2}});
+}
+
+std::set<std::string> read_of_a_group(std::shared_ptr<cluster_certificates> certificates) {
+  return read_of(in_step.name(), {.workers = 2, .servers = 0, .certificates = std::move(certificates)},
+                 {{chief_task, 0}, {worker_task(0), 1}, {worker_task(1), 2}});
 }
 
 }  // namespace
@@ -118,6 +144,11 @@ std::set<std::string> read_of_a_job(std::shared_ptr<cluster_certificates> certif
 BOOST_AUTO_TEST_CASE(at_the_cable_of_a_job_with_certificates_nothing_can_be_read) {
   BOOST_TEST(read_of_a_job(nullptr).size() == 2u);
   BOOST_TEST(read_of_a_job(std::make_shared<cluster_certificates>("private")).empty());
+}
+
+BOOST_AUTO_TEST_CASE(at_the_cable_of_a_group_with_certificates_nothing_can_be_read) {
+  BOOST_TEST(read_of_a_group(nullptr).contains(numbers_in_tensors()));
+  BOOST_TEST(read_of_a_group(std::make_shared<cluster_certificates>("private")).empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -175,7 +175,7 @@ std::vector<pid_t> decode_processes(const local_message& message, int rank, int 
   if (pids[static_cast<std::size_t>(rank)] != ::getpid()) {
     throw failed_precondition_error{fmt::format(
         "rank 0 knows rank {} as process {}, but it is {}: they run in containers that do not share process "
-        "numbers; use the gloo communicator between them",
+        "numbers; connect them over TCP",
         rank, pids[static_cast<std::size_t>(rank)], ::getpid())};
   }
   return pids;

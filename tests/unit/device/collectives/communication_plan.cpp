@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(processes_share_memory_on_one_host_and_use_tcp_between_host
   BOOST_TEST((connection_between(4, 1).over == process_transport::shared_memory));
   BOOST_TEST((connection_between(4, 2).over == process_transport::tcp));
   BOOST_TEST(plan(cpus(4), 2, 2).describe() ==
-             "threads in shared memory, 4 replicas on CPU:0..3; between processes gloo over TCP, 2 ranks on 2 hosts");
+             "threads in shared memory, 4 replicas on CPU:0..3; between processes TCP, 2 ranks on 2 hosts");
   BOOST_TEST(plan(cpus(2), 3, 1).describe() ==
              "threads in shared memory, 2 replicas on CPU:0..1; between processes shared memory, 3 ranks on one host");
 }
@@ -142,9 +142,9 @@ BOOST_AUTO_TEST_CASE(what_connects_processes_can_be_chosen_and_the_plan_says_why
   };
   BOOST_TEST(
       described(2, choice::automatic, "they are on different machines") ==
-      "1 replica on CPU:0; between processes gloo over TCP, 2 ranks on 2 hosts (they are on different machines)");
-  BOOST_TEST(described(1, choice::gloo, "") ==
-             "1 replica on CPU:0; between processes gloo over TCP, 2 ranks on one host (it was asked for)");
+      "1 replica on CPU:0; between processes TCP, 2 ranks on 2 hosts (they are on different machines)");
+  BOOST_TEST(described(1, choice::tcp, "") ==
+             "1 replica on CPU:0; between processes TCP, 2 ranks on one host (it was asked for)");
   BOOST_TEST(described(1, choice::shared_memory, "") ==
              "1 replica on CPU:0; between processes shared memory, 2 ranks on one host (it was asked for)");
   BOOST_CHECK_EXCEPTION(described(2, choice::shared_memory, "they belong to different users"),

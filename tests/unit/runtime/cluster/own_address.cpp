@@ -1,4 +1,4 @@
-// Which address a process tells others, for machines whose own name means different things; own_address.hpp.
+// The machine's own addresses, and whether two processes are on one host; own_address.hpp, host_identity.hpp.
 #include <troupe/runtime/cluster/host_identity.hpp>
 #include <troupe/runtime/cluster/own_address.hpp>
 
@@ -23,24 +23,6 @@ std::string identity(const std::string& boot, int network, int processes, int us
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_name_that_gives_a_real_address_is_taken_at_its_word) {
-  BOOST_TEST(choose_own_number(numbers{"10.0.0.5"}, numbers{"192.168.1.5"}) == "10.0.0.5");
-  BOOST_TEST(choose_own_number(numbers{"127.0.1.1", "10.0.0.5"}, numbers{}) == "10.0.0.5");
-}
-
-BOOST_AUTO_TEST_CASE(a_name_that_gives_loopback_only_is_replaced_by_the_way_to_the_others) {
-  BOOST_TEST(choose_own_number(numbers{"127.0.1.1"}, numbers{"192.168.1.5"}) == "192.168.1.5");
-  BOOST_TEST(choose_own_number(numbers{"::1", "127.0.0.1"}, numbers{"", "127.0.0.1", "fd00::5"}) == "fd00::5");
-  BOOST_TEST(choose_own_number(numbers{}, numbers{"192.168.1.5"}) == "192.168.1.5");
-}
-
-BOOST_AUTO_TEST_CASE(loopback_is_enough_for_others_that_are_reached_over_it) {
-  BOOST_TEST(choose_own_number(numbers{"127.0.1.1"}, numbers{}) == "127.0.1.1");
-  BOOST_TEST(choose_own_number(numbers{"127.0.0.1"}, numbers{"127.0.0.1"}) == "127.0.0.1");
-  BOOST_TEST(choose_own_number(numbers{}, numbers{"", "127.0.0.1"}) == "127.0.0.1");
-  BOOST_TEST(choose_own_number(numbers{}, numbers{""}) == "");
-}
-
 BOOST_AUTO_TEST_CASE(the_machine_knows_which_names_are_its_own) {
   BOOST_TEST((own_numbers_of("127.0.0.1") == numbers{"127.0.0.1"}));
   BOOST_TEST(!own_numbers_of("localhost").empty());
@@ -51,7 +33,6 @@ BOOST_AUTO_TEST_CASE(the_machine_knows_which_names_are_its_own) {
 BOOST_AUTO_TEST_CASE(the_way_to_this_machine_is_loopback_and_there_is_none_to_an_unknown_name) {
   BOOST_TEST(number_towards("127.0.0.1") == "127.0.0.1");
   BOOST_TEST(number_towards("no such host") == "");
-  BOOST_TEST(own_number_for("no such host", numbers{"nor this one"}) == "no such host");
 }
 
 BOOST_AUTO_TEST_CASE(processes_that_differ_in_anything_that_sharing_needs_are_on_different_hosts_and_told_why) {

@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_method_that_waits_for_its_group_lets_other_methods_run) {
 }
 
 BOOST_AUTO_TEST_CASE(a_process_that_leaves_in_order_breaks_the_group_but_no_connection_that_others_may_still_read) {
-  for (const auto transport : {process_transport_choice::shared_memory, process_transport_choice::gloo}) {
+  for (const auto transport : {process_transport_choice::shared_memory, process_transport_choice::tcp}) {
     pair_of_processes both{{.start_limit = 20s, .transport = transport}};
     auto [mine, theirs] = both.connect();
     theirs = nullptr;
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_leaves_in_order_breaks_the_group_but_no_conn
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_that_outlives_its_group_is_ended_on_all_processes) {
-  pair_of_processes both{{.start_limit = 20s, .transport = process_transport_choice::gloo}};
+  pair_of_processes both{{.start_limit = 20s, .transport = process_transport_choice::tcp}};
   const auto [mine, theirs] = both.connect();
   both.worker_group = nullptr;
   BOOST_TEST(refuses<cancelled_error>([end = mine] { end->barrier(20s); }, "process_group was destroyed"));
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(the_mean_of_scattered_rows_divides_by_the_replicas_of_all_p
 BOOST_AUTO_TEST_CASE(what_connects_the_processes_can_be_chosen) {
   pair_of_processes automatic{{.start_limit = 20s}};
   BOOST_TEST((automatic.chief_group->connection().over == process_transport::shared_memory));
-  pair_of_processes chosen{{.start_limit = 20s, .transport = process_transport_choice::gloo}};
+  pair_of_processes chosen{{.start_limit = 20s, .transport = process_transport_choice::tcp}};
   BOOST_TEST((chosen.worker_group->connection().over == process_transport::tcp));
   BOOST_TEST(chosen.worker_group->connection().reason == "it was asked for");
 }

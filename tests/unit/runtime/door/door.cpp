@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(who_speaks_another_version_hears_so_whatever_he_says_then) 
   door open{"127.0.0.1", 0, options(right)};
   const auto address = resolve("127.0.0.1", open.port()).front();
   auto words = visitor_handshake{door_service::messages, worker, right}.take_words();
-  words[8] = 2;
+  words[8] = door_version + 1;
   const descriptor visitor{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   BOOST_REQUIRE(::connect(visitor.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0);
   ::send(visitor.get(), words.data(), words.size(), MSG_NOSIGNAL);

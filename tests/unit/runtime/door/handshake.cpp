@@ -193,10 +193,10 @@ BOOST_AUTO_TEST_CASE(a_process_of_another_version_is_told_so_on_both_sides) {
   visitor_handshake visitor{door_service::messages, worker, nullptr};
   host_handshake host{chief, nullptr, admit};
   auto hello = visitor.take_words();
-  hello[8] = 2;
-  BOOST_TEST(has(result_of(host, hello), "version 2"));
+  hello[8] = 7;
+  BOOST_TEST(has(result_of(host, hello), "version 7"));
   auto refusal = host.take_words();
-  refusal[8] = 3;  // whose refusals look the same
+  refusal[8] = 8;  // whose refusals look the same
   const auto heard = result_of(visitor, refusal);
   BOOST_TEST((heard.code() == status_code::failed_precondition));
   BOOST_TEST(has(heard, "run the same release"), heard.render());
