@@ -208,7 +208,7 @@ void add_bench_options(CLI::App& app, int& exit_code) {
   app.add_flag("--caf-reference", options->serves_as_reference)->group("");
   app.add_option("--caf-upstream", options->upstream_port)->group("");
   app.add_flag("--rpc-reference", options->serves_rpc)->group("");
-  app.add_option("--all-reduce-rank", options->all_reduce_rank)->expected(4)->group("");
+  app.add_option("--all-reduce-rank", options->all_reduce_rank)->expected(5)->group("");
   app.footer(
       fmt::format("A ratio above 1 means that troupe is better than its reference, which is measured in the same run.\n"
                   "\n"

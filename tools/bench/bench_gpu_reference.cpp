@@ -51,6 +51,35 @@ void pinned_copy::copy() {
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
+struct bare_gpu::implementation {
+  std::size_t bytes;
+  void* source = nullptr;
+  void* target = nullptr;
+};
+
+bare_gpu::bare_gpu(std::size_t bytes) : implementation_(new implementation{.bytes = bytes}) {
+  check(cudaSetDevice(0), "cudaSetDevice");
+  check(cudaMalloc(&implementation_->source, bytes), "cudaMalloc");
+  check(cudaMalloc(&implementation_->target, bytes), "cudaMalloc");
+}
+
+bare_gpu::~bare_gpu() {
+  cudaFree(implementation_->source);
+  cudaFree(implementation_->target);
+}
+
+void bare_gpu::copy() {
+  auto& self = *implementation_;
+  check(cudaMemcpyAsync(self.target, self.source, self.bytes, cudaMemcpyDeviceToDevice), "cudaMemcpyAsync");
+}
+
+void bare_gpu::set_few_bytes() {
+  constexpr auto bytes = 16;
+  check(cudaMemsetAsync(implementation_->target, 0, bytes), "cudaMemsetAsync");
+}
+
+void bare_gpu::synchronize() { check(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
+
 struct bare_nccl::implementation {
   struct rank_state {
     ncclComm_t communicator = nullptr;
@@ -97,11 +126,18 @@ void bare_nccl::all_reduce(int rank, int rounds) {
 #else
 
 struct pinned_copy::implementation {};
+struct bare_gpu::implementation {};
 struct bare_nccl::implementation {};
 
 pinned_copy::pinned_copy(std::size_t) { throw unavailable_error{"this program was built without CUDA and NCCL"}; }
 pinned_copy::~pinned_copy() = default;
 void pinned_copy::copy() {}
+
+bare_gpu::bare_gpu(std::size_t) { throw unavailable_error{"this program was built without CUDA and NCCL"}; }
+bare_gpu::~bare_gpu() = default;
+void bare_gpu::copy() {}
+void bare_gpu::set_few_bytes() {}
+void bare_gpu::synchronize() {}
 
 bare_nccl::bare_nccl(int, std::int64_t) { throw unavailable_error{"this program was built without CUDA and NCCL"}; }
 bare_nccl::~bare_nccl() = default;

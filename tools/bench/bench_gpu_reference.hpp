@@ -22,6 +22,24 @@ class pinned_copy {
   std::unique_ptr<implementation> implementation_;
 };
 
+/// Works on the first GPU's default stream.
+class bare_gpu {
+ public:
+  explicit bare_gpu(std::size_t bytes);
+  ~bare_gpu();
+  bare_gpu(const bare_gpu&) = delete;
+
+  /// Queues a copy of all the bytes from one place of its memory to another.
+  void copy();
+  /// Queues the smallest piece of work there is.
+  void set_few_bytes();
+  void synchronize();
+
+ private:
+  struct implementation;
+  std::unique_ptr<implementation> implementation_;
+};
+
 /// One rank on each of the first GPUs.
 class bare_nccl {
  public:

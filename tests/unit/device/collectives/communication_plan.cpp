@@ -140,9 +140,8 @@ BOOST_AUTO_TEST_CASE(what_connects_processes_can_be_chosen_and_the_plan_says_why
                                .between_processes = connection_between(2, hosts, asked, difference)})
         .describe();
   };
-  BOOST_TEST(
-      described(2, choice::automatic, "they are on different machines") ==
-      "1 replica on CPU:0; between processes TCP, 2 ranks on 2 hosts (they are on different machines)");
+  BOOST_TEST(described(2, choice::automatic, "they are on different machines") ==
+             "1 replica on CPU:0; between processes TCP, 2 ranks on 2 hosts (they are on different machines)");
   BOOST_TEST(described(1, choice::tcp, "") ==
              "1 replica on CPU:0; between processes TCP, 2 ranks on one host (it was asked for)");
   BOOST_TEST(described(1, choice::shared_memory, "") ==
