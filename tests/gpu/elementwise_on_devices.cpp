@@ -111,6 +111,23 @@ BOOST_AUTO_TEST_CASE(a_tensor_on_a_device_is_combined_with_itself) {
   BOOST_TEST(is_same(computed.copy_to("CPU:0"), expected));
 }
 
+// A GPU moves several elements at once where they lie right.
+BOOST_AUTO_TEST_CASE(operands_that_begin_anywhere_in_memory_give_the_bits_of_the_host) {
+  for (const auto type : dtypes) {
+    const auto x = values_of(type, -2.25);
+    const auto there = x.copy_to(test_device());
+    for (const auto begin : {1, 2, 5}) {
+      auto expected = values_of(type, 0.5).slice(begin, 1003);
+      auto computed = expected.copy_to(test_device());
+      add_in_place(expected, x.slice(begin, 1003));
+      add_in_place(computed, there.slice(begin, 1003));
+      BOOST_TEST_CONTEXT("element " << begin << " of " << to_string(type)) {
+        BOOST_TEST(is_same(computed.copy_to("CPU:0"), expected));
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(errors_come_before_anything_is_written) {
   auto x = tensor::zeros(dtype::float32, {3}, test_device());
   const auto longer = tensor::zeros(dtype::float32, {4}, test_device());

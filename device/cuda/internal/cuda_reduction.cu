@@ -39,40 +39,68 @@ struct chunked_pass {
   __host__ __device__ std::int64_t result_count() const { return outer * chunk_count * inner; }
 };
 
+// Elements that lie a step apart, several of which are loaded before the first is needed.
+template <class Accumulator, class T, class Step>
+__device__ Accumulator sum_of(const T* x, std::int64_t count, Step step) {
+  constexpr auto at_once = 4;
+  auto sum = Accumulator{0};
+  auto e = std::int64_t{0};
+  for (; e + at_once <= count; e += at_once) {
+    T loaded[at_once];
+#pragma unroll
+    for (auto i = 0; i < at_once; ++i) loaded[i] = x[(e + i) * step];
+#pragma unroll
+    for (auto i = 0; i < at_once; ++i) sum += static_cast<Accumulator>(widen(loaded[i]));
+  }
+  for (; e < count; ++e) sum += static_cast<Accumulator>(widen(x[e * step]));
+  return sum;
+}
+
+// What becomes of a sum: it stays as it is for the next pass, or is an element of the result.
+template <class Accumulator>
+struct kept_sum {
+  using element = Accumulator;
+  __device__ Accumulator operator()(Accumulator sum) const { return sum; }
+};
+template <class Accumulator, class Out>
+struct divided_sum {
+  using element = Out;
+  Accumulator divisor;
+  __device__ Out operator()(Accumulator sum) const { return convert<Out>(sum / divisor); }
+};
+
 // One thread per result. Neighbouring threads read neighbouring elements if `inner` is large.
-template <class Accumulator, class T>
+template <class Accumulator, class T, class Finish>
 struct sum_by_thread {
   chunked_pass pass;
   const T* x;
-  Accumulator* sums;
+  typename Finish::element* results;
+  Finish finish;
 
   __device__ void operator()(std::int64_t result) const {
     const auto place = pass.place_of(result);
-    auto sum = Accumulator{0};
-    for (auto e = std::int64_t{0}; e < place.count; ++e) {
-      sum += static_cast<Accumulator>(widen(x[place.first + e * pass.inner]));
-    }
-    sums[result] = sum;
+    results[result] = finish(sum_of<Accumulator>(x + place.first, place.count, pass.inner));
   }
 };
 
 // One block per result, for small `inner`: the block's threads read neighbouring elements.
-template <class Accumulator, class T>
-__global__ void sum_by_block(chunked_pass pass, const T* x, Accumulator* sums) {
+template <class Accumulator, class T, class Finish>
+__global__ void sum_by_block(chunked_pass pass, const T* x, typename Finish::element* results, Finish finish) {
   __shared__ Accumulator partial[threads_per_block];
   for (auto result = static_cast<std::int64_t>(blockIdx.x); result < pass.result_count(); result += gridDim.x) {
     const auto place = pass.place_of(result);
-    auto sum = Accumulator{0};
-    for (auto e = static_cast<std::int64_t>(threadIdx.x); e < place.count; e += threads_per_block) {
-      sum += static_cast<Accumulator>(widen(x[place.first + e * pass.inner]));
-    }
-    partial[threadIdx.x] = sum;
+    const auto thread = static_cast<std::int64_t>(threadIdx.x);
+    const auto count = (place.count - thread + threads_per_block - 1) / threads_per_block;
+    const auto* first = x + place.first + thread * pass.inner;
+    partial[threadIdx.x] = pass.inner == 1
+                               ? sum_of<Accumulator>(first, count, std::integral_constant<int, threads_per_block>{})
+                               : sum_of<Accumulator>(first, count, threads_per_block * pass.inner);
     __syncthreads();
     for (auto half = threads_per_block / 2; half > 0; half /= 2) {
       if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
       __syncthreads();
     }
-    if (threadIdx.x == 0) sums[result] = partial[0];
+    if (threadIdx.x == 0) results[result] = finish(partial[0]);
     __syncthreads();  // before the next result overwrites partial[0]
   }
 }
@@ -99,63 +127,52 @@ chunked_pass plan_chunks(const reduction_pass& pass) {
   return plan;
 }
 
-template <class Accumulator, class T>
-buffer run_pass(const tensor& placed, const chunked_pass& pass, const T* x) {
-  auto sums = allocate(placed.device(), static_cast<std::size_t>(pass.result_count()) * sizeof(Accumulator));
-  auto* target = reinterpret_cast<Accumulator*>(sums.mutable_data());
+template <class Accumulator, class Finish, class T>
+void run_pass(const tensor& placed, const chunked_pass& pass, const T* x, typename Finish::element* results,
+              const Finish& finish) {
   if (!goes_by_block(pass)) {
-    for_each_index("the kernel of a sum", placed, pass.result_count(), sum_by_thread<Accumulator, T>{pass, x, target});
+    for_each_index("the kernel of a sum", placed, pass.result_count(),
+                   sum_by_thread<Accumulator, T, Finish>{pass, x, results, finish});
   } else if (pass.result_count() > 0) {
-    auto& state = state_of(placed.device());
-    state.make_current();
+    const auto queue = queue_of(placed);
     const auto blocks = static_cast<unsigned>(std::min(pass.result_count(), blocks_max));
-    sum_by_block<<<blocks, threads_per_block, 0, state.work().handle()>>>(pass, x, target);
+    sum_by_block<Accumulator><<<blocks, threads_per_block, 0, queue>>>(pass, x, results, finish);
     check(cudaGetLastError(), "the kernel of a sum");
   }
-  return sums;
 }
 
-template <class Accumulator>
-const Accumulator* accumulators(const buffer& sums) {
-  return reinterpret_cast<const Accumulator*>(sums.data());
-}
-
-// One accumulator per element of the result.
-template <class Accumulator, class T>
-buffer sum_up(const tensor& x, std::span<const reduction_pass> passes) {
-  const auto count = static_cast<std::size_t>(x.element_count());
-  const std::vector<reduction_pass> nothing_to_add{{count, 1, 1}};
-  buffer sums;
-  auto is_first = true;
-  for (auto rest : passes.empty() ? std::span{nothing_to_add} : passes) {
-    auto chunk_count = std::int64_t{0};
+// All passes with those over the sums of their chunks. At least one.
+std::vector<chunked_pass> plan_all(std::int64_t element_count, std::span<const reduction_pass> passes) {
+  std::vector<chunked_pass> plan;
+  for (auto rest : passes) {
     do {
-      const auto pass = plan_chunks(rest);
-      sums = std::exchange(is_first, false) ? run_pass<Accumulator>(x, pass, elements<T>(x))
-                                            : run_pass<Accumulator>(x, pass, accumulators<Accumulator>(sums));
-      chunk_count = pass.chunk_count;
-      rest.extent = static_cast<std::size_t>(chunk_count);
-    } while (chunk_count > 1);
+      plan.push_back(plan_chunks(rest));
+      rest.extent = static_cast<std::size_t>(plan.back().chunk_count);
+    } while (plan.back().chunk_count > 1);
   }
-  return sums;
+  if (plan.empty()) plan.push_back(plan_chunks({static_cast<std::size_t>(element_count), 1, 1}));
+  return plan;
 }
-
-template <class Out, class Accumulator>
-struct finish_element {
-  Out* target;
-  const Accumulator* sums;
-  Accumulator divisor;
-
-  __device__ void operator()(std::int64_t i) const { target[i] = convert<Out>(sums[i] / divisor); }
-};
 
 template <class Out, class Accumulator, class T>
 tensor reduce(const tensor& x, std::span<const reduction_pass> passes, const shape& extents, Accumulator divisor) {
   auto result = tensor::uninitialised(dtype_of<Out>, extents, x.device());
-  const auto sums = sum_up<Accumulator, T>(x, passes);
-  for_each_index(
-      "the kernel of a sum", result, result.element_count(),
-      finish_element<Out, Accumulator>{mutable_elements<Out>(result), accumulators<Accumulator>(sums), divisor});
+  const auto plan = plan_all(x.element_count(), passes);
+  buffer sums;
+  // The first pass reads the elements, all others the sums of the one before.
+  const auto run = [&](const chunked_pass& pass, auto* target, const auto& finish) {
+    if (&pass == &plan.front()) {
+      run_pass<Accumulator>(x, pass, elements<T>(x), target, finish);
+    } else {
+      run_pass<Accumulator>(x, pass, reinterpret_cast<const Accumulator*>(sums.data()), target, finish);
+    }
+  };
+  for (const auto& pass : std::span{plan}.first(plan.size() - 1)) {
+    auto next = allocate(x.device(), static_cast<std::size_t>(pass.result_count()) * sizeof(Accumulator));
+    run(pass, reinterpret_cast<Accumulator*>(next.mutable_data()), kept_sum<Accumulator>{});
+    sums = std::move(next);
+  }
+  run(plan.back(), mutable_elements<Out>(result), divided_sum<Accumulator, Out>{divisor});
   return result;
 }
 
