@@ -44,6 +44,27 @@ BOOST_AUTO_TEST_CASE(a_tensor_comes_back_from_a_device_as_it_was) {
   }
 }
 
+// Large ones go in pieces, by several threads.
+BOOST_AUTO_TEST_CASE(large_tensors_come_back_as_they_were_from_all_devices_at_once) {
+  const auto x = counting(5'000'003);
+  std::atomic<int> wrong = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (const auto& device : test_devices()) {
+      threads.emplace_back([&wrong, &x, &device] {
+        for (auto round = 1; round <= 4; ++round) {
+          auto there = x.copy_to(device);
+          add_in_place(there, x.copy_to(device));
+          auto sum = to_host(there);
+          subtract_in_place(sum, x);
+          wrong += !sum.bitwise_equal(x);
+        }
+      });
+    }
+  }
+  BOOST_TEST(wrong == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_copy_to_where_a_tensor_is_shares_it) {
   const auto there = counting(10).copy_to(test_device());
   BOOST_TEST(there.copy_to(test_device()).data() == there.data());
@@ -107,6 +128,12 @@ BOOST_AUTO_TEST_CASE(pinned_memory_is_written_and_copied_like_any_other) {
   std::memcpy(memory.mutable_data(), counting(1000).data(), 4000);
   const auto x = tensor::from_buffer(dtype::int32, {1000}, memory);
   BOOST_TEST(to_host(x.copy_to(test_device())).bitwise_equal(counting(1000)));
+
+  const auto large = counting(5'000'003);
+  auto much = cuda::allocate_pinned(large.size_bytes());
+  std::memcpy(much.mutable_data(), large.data(), large.size_bytes());
+  const auto y = tensor::from_buffer(dtype::int32, {5'000'003}, much);
+  BOOST_TEST(to_host(y.copy_to(test_device())).bitwise_equal(large));
 }
 
 BOOST_AUTO_TEST_CASE(an_exported_tensor_says_on_which_device_it_is) {

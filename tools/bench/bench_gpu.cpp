@@ -37,30 +37,32 @@ std::string missing(int gpus) {
   return {};
 }
 
-// --- push -----------------------------------------------------------------------------------------------------------
+// --- copies ---------------------------------------------------------------------------------------------------------
 
-std::vector<figure> measure_push(const measuring_plan& plan, cluster&) {
-  if (const auto why = missing(1); !why.empty()) return skipped(why);
-  const auto device = cuda::device_names().front();
-  const auto content = tensor::full({elements}, 1.0f);
-  const auto bytes = static_cast<std::int64_t>(content.size_bytes());
-  auto row = compare(
-      plan, {"GB/s"},
-      [&](std::chrono::nanoseconds slice) {
-        return items_per_second(slice, bytes,
-                                [&] {
-                                  const auto copy = content.copy_to(device);
-                                  cuda::synchronize(device);
-                                }) /
-               gigabyte;
-      },
-      "cudaMemcpy from pinned memory",
-      [&](std::chrono::nanoseconds slice) {
-        pinned_copy reference{content.size_bytes()};
-        return items_per_second(slice, bytes, [&] { reference.copy(); }) / gigabyte;
-      });
-  row.details.push_back({"device", cuda::describe(device).model});
-  return {row};
+/// `ours` moves 64 MiB between the host's tensor and the GPU's.
+bench_case copy_case(std::string name, std::string summary,
+                     std::function<void(const tensor& on_host, const tensor& on_gpu)> ours,
+                     void (pinned_copy::*theirs)()) {
+  auto measure = [ours = std::move(ours), theirs](const measuring_plan& plan, cluster&) {
+    if (const auto why = missing(1); !why.empty()) return skipped(why);
+    const auto device = cuda::device_names().front();
+    const auto on_host = tensor::full({elements}, 1.0f);
+    const auto on_gpu = on_host.copy_to(device);
+    const auto bytes = static_cast<std::int64_t>(on_host.size_bytes());
+    auto row = compare(
+        plan, {"GB/s"},
+        [&](std::chrono::nanoseconds slice) {
+          return items_per_second(slice, bytes, [&] { ours(on_host, on_gpu); }) / gigabyte;
+        },
+        "cudaMemcpy with pinned memory",
+        [&](std::chrono::nanoseconds slice) {
+          pinned_copy reference{on_host.size_bytes()};
+          return items_per_second(slice, bytes, [&] { (reference.*theirs)(); }) / gigabyte;
+        });
+    row.details.push_back({"device", cuda::describe(device).model});
+    return std::vector{row};
+  };
+  return {.bench = "gpu", .name = std::move(name), .summary = std::move(summary), .measure = std::move(measure)};
 }
 
 // --- kernels --------------------------------------------------------------------------------------------------------
@@ -197,7 +199,13 @@ std::vector<bench_case> gpu_cases() {
            .name = "nccl",
            .summary = "all_reduce of 64 MiB on all GPUs of this machine",
            .measure = measure_nccl},
-          {.bench = "gpu", .name = "push", .summary = "copying 64 MiB from the host to a GPU", .measure = measure_push},
+          copy_case(
+              "push", "copying 64 MiB from the host to a GPU",
+              [](const tensor& on_host, const tensor& on_gpu) { on_host.copy_to(on_gpu.device()); },
+              &pinned_copy::copy_to_gpu),
+          copy_case(
+              "pull", "copying 64 MiB from a GPU to the host",
+              [](const tensor&, const tensor& on_gpu) { on_gpu.copy_to("CPU:0"); }, &pinned_copy::copy_to_host),
           kernel_case("add", "adding 64 MiB to 64 MiB on a GPU", 3,
                       [](operands& on_gpu) { add_in_place(on_gpu.variable, on_gpu.x); }),
           kernel_case("sum", "summing 64 MiB up on a GPU", 1, [](operands& on_gpu) { reduce_sum(on_gpu.x); }),

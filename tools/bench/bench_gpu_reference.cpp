@@ -45,10 +45,15 @@ pinned_copy::~pinned_copy() {
   cudaFreeHost(implementation_->host);
 }
 
-void pinned_copy::copy() {
+void pinned_copy::copy_to_gpu() {
   auto& self = *implementation_;
   check(cudaMemcpy(self.device, self.host, self.bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
+
+void pinned_copy::copy_to_host() {
+  auto& self = *implementation_;
+  check(cudaMemcpy(self.host, self.device, self.bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
 }
 
 struct bare_gpu::implementation {
@@ -131,7 +136,8 @@ struct bare_nccl::implementation {};
 
 pinned_copy::pinned_copy(std::size_t) { throw unavailable_error{"this program was built without CUDA and NCCL"}; }
 pinned_copy::~pinned_copy() = default;
-void pinned_copy::copy() {}
+void pinned_copy::copy_to_gpu() {}
+void pinned_copy::copy_to_host() {}
 
 bare_gpu::bare_gpu(std::size_t) { throw unavailable_error{"this program was built without CUDA and NCCL"}; }
 bare_gpu::~bare_gpu() = default;

@@ -14,8 +14,9 @@ class pinned_copy {
   ~pinned_copy();
   pinned_copy(const pinned_copy&) = delete;
 
-  /// Returns when the copy is done.
-  void copy();
+  /// Return when the copy is done.
+  void copy_to_gpu();
+  void copy_to_host();
 
  private:
   struct implementation;

@@ -3,6 +3,7 @@
 #include <troupe/device/cuda/cuda_device.hpp>
 #include <troupe/device/cuda/internal/cuda_device_state.hpp>
 #include <troupe/device/cuda/internal/cuda_memory.hpp>
+#include <troupe/device/cuda/internal/cuda_staged_copy.hpp>
 
 #include <memory>
 #include <mutex>
@@ -79,6 +80,7 @@ void copy_between_gpus(std::byte* target, device_state& to, const std::byte* sou
 void copy_with_host(std::byte* target, const std::byte* source, std::size_t bytes, cudaMemcpyKind direction,
                     device_state& gpu) {
   gpu.make_current();
+  if (copy_staged(target, source, bytes, direction, gpu)) return;
   check(cudaMemcpyAsync(target, source, bytes, direction, gpu.work().handle()), "cudaMemcpyAsync");
   gpu.work().synchronize();
 }

@@ -28,6 +28,9 @@ class event {
     return true;
   }
 
+  /// Blocks the calling thread until it is. Throws as above.
+  void wait() const { check(cudaEventSynchronize(handle_), "cudaEventSynchronize"); }
+
   cudaEvent_t handle() const noexcept { return handle_; }
 
  private:
