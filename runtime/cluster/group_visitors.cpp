@@ -20,9 +20,15 @@ void group_visitors::take(const task_id& host, channel connection, const door_he
   const std::scoped_lock lock{mutex_};
   auto arrived = waiting{host, visitor.topic, visitor.who.task, std::move(connection)};
   if (!hosts_.contains(to_string(host))) return closed.push_back(std::move(arrived));
-  if (waiting_.size() >= visitors_max) {
-    closed.push_back(std::move(waiting_.front()));
-    waiting_.pop_front();
+  // Who calls again has given his first call up.
+  const auto same = [&](const waiting& each) {
+    return each.host == host && each.meeting == arrived.meeting && each.visitor == arrived.visitor;
+  };
+  auto last = std::ranges::find_if(waiting_, same);
+  if (last == waiting_.end() && waiting_.size() >= visitors_max) last = waiting_.begin();
+  if (last != waiting_.end()) {
+    closed.push_back(std::move(*last));
+    waiting_.erase(last);
   }
   waiting_.push_back(std::move(arrived));
   changed_.notify_all();

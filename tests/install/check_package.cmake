@@ -44,8 +44,9 @@ if(result EQUAL 77)
   set(view "")
 endif()
 
+# Nobody who has the library needs what only its benchmarks do.
 run(${view} "${CMAKE_COMMAND}" -S "${root}/application" -B "${root}/build" -G "${GENERATOR}"
-    "-DCMAKE_PREFIX_PATH=${root}/moved" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}"
+    "-DCMAKE_DISABLE_FIND_PACKAGE_Gloo=ON" "-DCMAKE_PREFIX_PATH=${root}/moved" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_BUILD_TYPE=${BUILD_TYPE}"
     "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
 run(${view} "${CMAKE_COMMAND}" --build "${root}/build")
 run(${view} "${root}/build/application")

@@ -9,11 +9,14 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <sys/socket.h>
 
 BOOST_AUTO_TEST_SUITE(group_mesh_suite)
 
@@ -154,6 +157,26 @@ BOOST_AUTO_TEST_CASE(two_meetings_of_the_same_ranks_are_kept_apart) {
     expect(x.item<int>() == 7, "what was sent in the second meeting");
   });
   require_ok(ends);
+}
+
+BOOST_AUTO_TEST_CASE(who_calls_again_is_met_where_he_called_last) {
+  auto& all = group_visitors::of_process();
+  const group_host chief{task_of(0)};
+  const auto call = [&] {
+    std::array<int, 2> ends{};
+    BOOST_TEST_REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    all.take(task_of(0), channel{descriptor{ends[0]}}, {.topic = meeting, .who = {.task = task_of(1)}});
+    return descriptor{ends[1]};
+  };
+  const auto is_closed = [](const descriptor& end) {
+    char byte = 0;
+    return ::recv(end.get(), &byte, 1, MSG_DONTWAIT) == 0;
+  };
+  const auto first = call();
+  const auto last = call();
+  BOOST_TEST(is_closed(first));
+  const auto met = all.wait_for(task_of(0), meeting, task_of(1), in(patience));
+  BOOST_TEST(!is_closed(last));
 }
 
 BOOST_AUTO_TEST_CASE(of_too_many_visitors_the_one_that_waits_longest_is_closed) {
