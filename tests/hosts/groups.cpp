@@ -1,5 +1,5 @@
-// Processes in step over hosts, two of them on one: their collectives and multi_worker_mirrored_strategy, and the end
-// of the job, which is no error for anybody.
+// Processes in step over hosts, two of them on one: their collectives and multi_worker_mirrored_strategy, the end of
+// the job, which is no error for anybody, and links that are cut in the midst of it.
 #include "cluster/test_program.hpp"
 #include "placement.hpp"
 
@@ -8,6 +8,9 @@
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include <initializer_list>
+#include <limits>
 
 namespace troupe {
 
@@ -73,6 +76,79 @@ BOOST_AUTO_TEST_CASE(the_end_of_a_job_in_step_is_an_error_for_nobody_however_oft
   for (int i = 0; i < 8; ++i) BOOST_TEST_CONTEXT("job " << i) {
       compute_on(network, called::by_address);
     }
+}
+
+// --- links that are cut ---------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Sums of several sizes until the group breaks, and 20 rounds of them in the one that is formed then.
+void go_on_with_those_left(process_group& group) {
+  const auto sum_up = [&](int rounds) {
+    say("group {} of {} begins", group.generation(), group.size());
+    const auto connection = group.communicator_of_processes();
+    for (int round = 0; round < rounds; ++round)
+      for (const std::int64_t size : {1, 1'000, 1'000'000}) {
+        auto x = tensor::full({size}, 1.0f);
+        connection->all_reduce(x, reduce_op::sum, 3s);
+        require(x.values<float>().back() == static_cast<float>(group.size()), "a sum over processes");
+      }
+  };
+  const auto why = status_of_call([&] { sum_up(std::numeric_limits<int>::max()); });
+  say("group 1 broke: {}", why.render());
+  group.rebuild();
+  sum_up(20);
+  say("computed");
+}
+
+const group_program goes_on{"goes on with those left",
+                            go_on_with_those_left,
+                            {.start_limit = 15s, .detection = {.ping_interval = 100ms, .silence_max = 1s}}};
+
+std::map<task_id, int> one_on_each_host() { return {{chief_task, 0}, {worker_task(0), 1}, {worker_task(1), 2}}; }
+
+process_cluster group_on(const host_network& network) {
+  return process_cluster{
+      goes_on.name(), {.workers = 2, .servers = 0, .place = placed(network, one_on_each_host(), called::by_address)}};
+}
+
+void wait_for_each(process_cluster& cluster, std::initializer_list<std::string_view> tasks, std::string_view text) {
+  for (const auto task : tasks) cluster.wait_for(fmt::format("[{}] {}", task, text), 20s);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(processes_whose_third_is_cut_off_from_them_hear_it_and_go_on_without_it) {  // D-1
+  host_network network{3};
+  auto cluster = group_on(network);
+  cluster.start();
+  wait_for_each(cluster, {"chief", "worker 0", "worker 1"}, "group 1 of 3 begins");
+  network.cut(2);
+  wait_for_each(cluster, {"chief", "worker 0"}, "group 1 broke");
+  wait_for_each(cluster, {"chief", "worker 0"}, "group 2 of 2 begins");
+  for (const auto& task : {chief_task, worker_task(0)})
+    BOOST_TEST(to_string(cluster.end_of(task, 20s)) == "exit code 0", cluster.output());
+  // The third is alone, and there is no group without the chief.
+  BOOST_TEST(to_string(cluster.end_of(worker_task(1), 30s)) == "exit code 1", cluster.output());
+  BOOST_TEST(cluster.has("[worker 1] group 1 broke"), cluster.output());
+}
+
+// Rounds go between all pairs, so the link that two of them lack is missed by all.
+BOOST_AUTO_TEST_CASE(processes_of_which_two_can_not_reach_each_other_hear_it_and_go_on_when_they_can_again) {  // D-1
+  host_network network{3};
+  auto cluster = group_on(network);
+  cluster.start();
+  wait_for_each(cluster, {"chief", "worker 0", "worker 1"}, "group 1 of 3 begins");
+  network.drop(1, 2);
+  network.drop(2, 1);
+  for (const auto* const task : {"chief", "worker 0", "worker 1"}) {
+    const auto line = cluster.wait_for(fmt::format("[{}] group 1 broke: deadline_exceeded", task), 20s);
+    BOOST_TEST(line.find("did not come") != std::string::npos, line);
+  }
+  network.pass(1, 2);
+  network.pass(2, 1);
+  wait_for_each(cluster, {"chief", "worker 0", "worker 1"}, "group 2 of 3 begins");
+  require_good_ends(cluster);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
