@@ -3,9 +3,9 @@
 // All processes of a cluster specification run the same program (run_group in run.hpp). The chief is rank 0 and hosts
 // the rendezvous; worker i is rank i + 1. Without a specification the group is this process alone.
 //
-// Each process listens at its address in the specification, and nowhere else: those of higher ranks come there, on other
-// hosts too, with the secret or under TLS as everywhere (runtime/door/credentials.hpp). Those of one host can share
-// memory instead.
+// Each process listens at its address in the specification, and nowhere else: those of higher ranks come there, on
+// other hosts too, with the secret or under TLS as everywhere (runtime/door/credentials.hpp). Those of one host can
+// share memory instead.
 //
 // When a process is lost or fails, every collective of the group ends on every process with an error that names it
 // (D-1). Then `rebuild` forms a group of those that are left, as long as the chief is among them. A process that ends
