@@ -273,6 +273,36 @@ BOOST_FIXTURE_TEST_CASE(a_client_whose_welcome_is_lost_takes_one_place_only, one
   BOOST_TEST(ended_with(waiting, status_code::ok));
 }
 
+BOOST_FIXTURE_TEST_CASE(a_client_whose_given_up_admission_arrives_after_a_later_one_is_served, one_server) {
+  serve();
+  // What it asked for over a link that it has hung up may come when it is in over the next one.
+  const auto repetitions = std::make_shared<int>(1);
+  at->door = world.spawn(
+      [](door_actor::pointer self, door_actor behind, std::shared_ptr<int> left) -> door_actor::behavior_type {
+        using executors_of = std::vector<executor_actor>;
+        return {[](alive_atom, std::uint64_t number) { return number; },
+                [](suspect_atom, std::uint64_t, const wire<status>&) {},
+                [=](admit_atom, const connection_actor& client, const reply_sink& sink,
+                    const wire<client_hello>& hello) -> caf::result<executors_of, wire<server_welcome>> {
+                  auto answer = self->make_response_promise<executors_of, wire<server_welcome>>();
+                  self->request(behind, caf::infinite, admit_atom_v, client, sink, hello)
+                      .then([=](executors_of& executors, wire<server_welcome>& terms) mutable {
+                        answer.deliver(std::move(executors), std::move(terms));
+                        if ((*left)-- > 0)
+                          self->request(behind, caf::infinite, admit_atom_v, client, sink, hello)
+                              .then([](const executors_of&, const wire<server_welcome>&) {});
+                      });
+                  return answer;
+                },
+                [=](dismiss_atom, std::uint64_t session) { self->send(behind, dismiss_atom_v, session); }};
+      },
+      server->front, repetitions);
+  simulated_client client{world, at};
+  world.advance(1s);
+  BOOST_TEST(*repetitions < 1);
+  BOOST_TEST(client.sum(1, 2) == 3);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_client_whose_admission_is_not_answered_hangs_up_and_comes_in_over_the_next_link, one_server) {
   serve();
   // Each dial finds a link that carries nothing any more, until the client hangs up.

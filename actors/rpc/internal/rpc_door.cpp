@@ -109,6 +109,9 @@ void door_state::end_sessions_of(const connection_actor& client) {
   for (const auto& [session, who] : sessions_)
     if (who.client == client) over.push_back(session);
   for (const auto session : over) {
+    // Who asks again is in none, unless this is what he asked for before and gave up, come late over another link: then
+    // he is in the one that ends here, and comes again.
+    self_->send(client, dismiss_atom_v, session);
     self_->send(detector_, dismiss_atom_v, session);
     end_session(session);
   }
