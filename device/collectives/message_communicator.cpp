@@ -79,7 +79,8 @@ class message_communicator final : public staged_communicator {
 
   void enter_round();
   void leave_round();
-  void offer(pattern which, std::size_t bytes);
+  void offer();
+  std::size_t content_bytes_of(int giver) const;
   bool moves_until(clock::time_point deadline);
   bool move();
   void send_to(int other);
@@ -97,8 +98,10 @@ class message_communicator final : public staged_communicator {
 
   std::vector<peer> peers_;  // by rank; nothing for this one
   outbox to_all_;
-  std::uint64_t round_ = 0;
   collective call_;
+  std::uint64_t round_ = 0;
+  pattern pattern_ = pattern::to_all;
+  std::size_t round_bytes_ = 0;
   const descriptor wake_;
   std::vector<pollfd> polled_;
 
@@ -163,7 +166,9 @@ void message_communicator::begin(const collective& call) {
 
 void message_communicator::exchange(pattern which, std::size_t bytes, clock::time_point deadline) {
   enter_round();
-  offer(which, bytes);
+  pattern_ = which;
+  round_bytes_ = bytes;
+  offer();
   // Of several that are late, most are only waiting for one of the others, in the round before. They are late just now,
   // too, and know better whose fault it is.
   const auto comes = moves_until(deadline) || (absent().size() > 1 && moves_until(clock::now() + hearsay_time));
@@ -187,12 +192,17 @@ void message_communicator::leave_round() {
   throw_status(*broken_);
 }
 
-void message_communicator::offer(pattern which, std::size_t bytes) {
-  const message_head head{.round = ++round_, .content_bytes = bytes, .call = call_};
+/// In the round that is on.
+std::size_t message_communicator::content_bytes_of(int giver) const {
+  return pattern_ == pattern::from_root && giver != call_.root ? 0 : round_bytes_;
+}
+
+void message_communicator::offer() {
+  const message_head head{.round = ++round_, .content_bytes = content_bytes_of(rank()), .call = call_};
   const auto shared = to_all_.message(head);
   for_others([&](int other) {
     auto& to = at(other);
-    to.sending = which == pattern::to_each ? to.to_it->message(head) : shared;
+    to.sending = pattern_ == pattern::to_each ? to.to_it->message(head) : shared;
     to.from_it->clear();
   });
 }
@@ -254,6 +264,10 @@ void message_communicator::check_head(int other) {
   if (head.round != round_)
     fail({status_code::data_loss, fmt::format("rank {} is in round {} of the group, and rank {} in round {}", other,
                                               head.round, rank(), round_)});
+  if (const auto expected = content_bytes_of(other); head.content_bytes != expected)
+    fail({status_code::data_loss,
+          fmt::format("rank {} gives {} bytes in a round of {}, and rank {} expects {}; run the same build everywhere",
+                      other, head.content_bytes, to_string(call_), rank(), expected)});
 }
 
 /// False: the deadline has passed.

@@ -119,7 +119,7 @@ void shared_memory_communicator::exchange(pattern which, std::size_t /*bytes*/, 
 
 const std::byte* shared_memory_communicator::incoming(int from) const {
   const auto* const window = segment_.window(from, round_ % 2);
-  return pattern_ == pattern::to_all ? window : window + piece_offset(size(), rank());
+  return pattern_ == pattern::to_each ? window + piece_offset(size(), rank()) : window;
 }
 
 void shared_memory_communicator::check_calls() {

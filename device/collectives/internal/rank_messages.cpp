@@ -62,8 +62,7 @@ std::optional<message_head> read_head(std::span<const std::byte, head_bytes> byt
                                .root = raw.root}};
 }
 
-// --- farewells
-// --------------------------------------------------------------------------------------------------------
+// --- farewells -------------------------------------------------------------------------------------------------------
 
 std::vector<std::byte> farewell_of(const status& why) {
   const auto text = why.causes().empty() ? why.message() : why.render();
@@ -88,8 +87,7 @@ status read_farewell(std::span<const std::byte> content) {
           std::string{reinterpret_cast<const char*>(text.data()), text.size()}};
 }
 
-// --- memory
-// -----------------------------------------------------------------------------------------------------------
+// --- memory ----------------------------------------------------------------------------------------------------------
 
 std::span<const std::byte> outbox::message(const message_head& head) {
   const std::span all{memory_.mutable_data(), memory_.size_bytes()};

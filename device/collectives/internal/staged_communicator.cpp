@@ -149,7 +149,7 @@ void staged_communicator::broadcast(const collective& call, std::byte* data, clo
   do {
     const auto now = std::min(room_.to_all, bytes - done);
     if (is_root) copy_bytes(outgoing_to_all(), data + done, now);
-    exchange(pattern::to_all, is_root ? now : 0, deadline);
+    exchange(pattern::from_root, now, deadline);
     if (!is_root) copy_bytes(data + done, incoming(call.root), now);
     done += now;
   } while (done < bytes);

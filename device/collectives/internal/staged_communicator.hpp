@@ -2,18 +2,18 @@
 // library.
 //
 // Every collective is a sequence of rounds. In a round each rank writes into its outgoing memory, all exchange, and
-// each reads what came from the others. Two patterns are enough:
+// each reads what came from the others. Three patterns are enough:
 //
-//   to_all    everybody gets the same bytes of a rank
-//   to_each   every rank gets bytes of its own from a rank
+//   to_all      everybody gets the same bytes of a rank
+//   to_each     every rank gets bytes of its own from a rank
+//   from_root   as to_all, but only the root of the call has bytes
 //
 //   barrier          one empty round to_all
-//   broadcast        rounds to_all in which only the root has bytes
+//   broadcast        rounds from_root
 //   all_gather       rounds to_all
 //   reduce_scatter   rounds to_each; each rank reduces what it got
 //   all_reduce       small: one round to_all, and each rank reduces everything. Else, chunk by chunk: a round to_each
-//   of
-//                    shares, each rank reduces its own, a round to_all of the reduced shares
+//                    of shares, each rank reduces its own, a round to_all of the reduced shares
 //
 // So a large all_reduce over R ranks sends 2 (R-1)/R of its bytes from each rank and to each rank, which is the least
 // possible, in two steps instead of a ring's 2. All ranks talk to each other directly, so who misses something
@@ -32,7 +32,7 @@ namespace troupe {
 
 class staged_communicator : public communicator {
  protected:
-  enum class pattern { to_all, to_each };
+  enum class pattern { to_all, to_each, from_root };
 
   /// Bytes, equal on all ranks, multiples of 512.
   struct capacities {
@@ -51,7 +51,8 @@ class staged_communicator : public communicator {
   /// Where to write what all others (or rank `to`) get in the next round. Aligned to 64 bytes.
   virtual std::byte* outgoing_to_all() = 0;
   virtual std::byte* outgoing_to(int to) = 0;
-  /// Gives the first `bytes` of what was written to the others, and waits for theirs. Throws as D-1 says.
+  /// Gives the first `bytes` of what was written to the others, and waits for as many of each of them. Throws as D-1
+  /// says.
   virtual void exchange(pattern which, std::size_t bytes, clock::time_point deadline) = 0;
   /// What rank `from`, another one, gave in the round just done. Valid until the next exchange. Aligned to 64 bytes.
   virtual const std::byte* incoming(int from) const = 0;

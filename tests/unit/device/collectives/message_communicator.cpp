@@ -41,6 +41,9 @@ status heard_of(std::span<const std::byte> said, bool hangs_up = false) {
   return ends.front();
 }
 
+constexpr collective broadcast_of_two_floats{
+    .kind = collective_kind::broadcast, .type = dtype::float32, .count = 2, .root = 1};
+
 std::array<std::byte, head_bytes> head_of(const message_head& head) {
   std::array<std::byte, head_bytes> bytes{};
   write_head(head, bytes);
@@ -129,6 +132,24 @@ BOOST_AUTO_TEST_CASE(a_message_of_another_round_is_refused) {
   const auto ended =
       heard_of(head_of({.round = 2, .call = {.kind = collective_kind::barrier, .type = dtype::float32}}));
   BOOST_TEST((ended.code() == status_code::data_loss), ended.render());
+}
+
+BOOST_AUTO_TEST_CASE(a_message_with_more_or_less_in_it_than_the_round_has_is_refused) {
+  const auto ended = heard_of(
+      head_of({.round = 1, .content_bytes = 64, .call = {.kind = collective_kind::barrier, .type = dtype::float32}}));
+  BOOST_TEST((ended.code() == status_code::data_loss), ended.render());
+  BOOST_TEST(
+      ended.message().find("rank 1 gives 64 bytes in a round of barrier, and rank 0 expects 0") != std::string::npos,
+      ended.render());
+  // Whatever was in the memory would be taken for what the root says.
+  auto mesh = loopback_mesh(2);
+  const auto nothing = head_of({.round = 1, .call = broadcast_of_two_floats});
+  mesh[1][0]->send_some(nothing);
+  const auto ends = run_threads(1, [&](int) {
+    auto x = tensor::full(shape{2}, 1.0f);
+    make_message_communicator(0, std::move(mesh[0]))->broadcast(x, 1, patience);
+  });
+  require_all(ends, status_code::data_loss, "rank 1 gives 0 bytes");
 }
 
 BOOST_AUTO_TEST_CASE(a_farewell_is_heard_before_the_end_of_the_connection) {
