@@ -35,13 +35,11 @@ using std::filesystem::path;
 constexpr auto certs_description =
     "Makes the private authority of a cluster, once, and certificates for its roles, as often as it is called. "
     "Processes that have them (TROUPE_TLS_CERTIFICATE, TROUPE_TLS_KEY, TROUPE_TLS_CA) let each other in and nobody "
-    "else, "
-    "encrypt what they say, and none comes in a role that is not its own.";
+    "else, encrypt what they say, and none comes in a role that is not its own.";
 
 constexpr auto certs_footer =
     "In FOLDER are then authority.pem, which all processes need; ROLE.pem and ROLE.key, for the processes of that "
-    "role; "
-    "client.pem and client.key, for troupe why and clients of remote calls, with which nobody serves; "
+    "role; client.pem and client.key, for troupe why and clients of remote calls, with which nobody serves; "
     "and authority.key, which no process needs: whoever has it can make members. Called again, new certificates take "
     "the place of those that were there. Processes read them within a second and use them for new connections, without "
     "a restart; those that were made before stay valid for their time.\n"
@@ -66,8 +64,10 @@ void write(const path& file, const std::string& content, mode_t mode) {
   const descriptor opened{::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)};
   const auto written =
       opened && ::write(opened.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size());
-  if (!written || ::fsync(opened.get()) != 0 || ::rename(next.c_str(), file.c_str()) != 0)
-    throw unavailable_error{fmt::format("{} can't be written: {}", file.string(), std::strerror(errno))};
+  if (written && ::fsync(opened.get()) == 0 && ::rename(next.c_str(), file.c_str()) == 0) return;
+  const auto reason = errno;
+  if (opened) ::unlink(next.c_str());
+  throw unavailable_error{fmt::format("{} can't be written: {}", file.string(), std::strerror(reason))};
 }
 
 std::string read(const path& file) {
@@ -92,7 +92,12 @@ certificate_authority authority_of(const certs_flags& flags, std::vector<made_fi
   const auto key = flags.folder / "authority.key";
   if (std::filesystem::exists(certificate)) {
     check_owned_as_a_secret("key of the authority", key);
-    return certificate_authority::read({read(certificate), read(key)});
+    auto known = certificate_authority::read({read(certificate), read(key)});
+    if (known.cluster() == flags.cluster) return known;
+    throw invalid_argument_error{
+        fmt::format("{} has the authority of the cluster \"{}\", and --cluster says \"{}\"; take another folder for "
+                    "another cluster",
+                    flags.folder.string(), known.cluster(), flags.cluster)};
   }
   auto made = certificate_authority::make(flags.cluster);
   files.push_back({key, made.own().key, for_owner});

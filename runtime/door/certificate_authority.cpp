@@ -33,6 +33,8 @@ using bytes_handle = std::unique_ptr<BIO, freed_by<&::BIO_free_all>>;
 using extension_handle = std::unique_ptr<X509_EXTENSION, freed_by<&::X509_EXTENSION_free>>;
 
 constexpr std::string_view scheme = "troupe://";
+/// What the subject of an authority begins with.
+constexpr std::string_view authority_of = "authority of ";
 
 void require(bool holds, const char* what) {
   if (holds) return;
@@ -89,6 +91,12 @@ void add_extension(X509* to, X509* issuer, int kind, const std::string& value) {
 }
 
 void set_name(X509_NAME* name, const std::string& text) {
+  constexpr std::size_t text_bytes_max = 64;  // of X.509
+  if (text.size() > text_bytes_max)
+    throw invalid_argument_error{
+        fmt::format("a certificate can't be named \"{}\", which is longer than {} bytes; take a shorter name for the "
+                    "cluster or the role",
+                    text, text_bytes_max)};
   require(::X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(text.data()),
                                        static_cast<int>(text.size()), -1, 0) == 1,
           "name a certificate");
@@ -176,7 +184,7 @@ certificate_authority certificate_authority::make(const std::string& cluster, st
   auto made = std::make_unique<parts>();
   made->key = make_key();
   made->certificate =
-      make_certificate(made->key.get(), "authority of " + cluster, nullptr, std::chrono::hours{1}, valid_for);
+      make_certificate(made->key.get(), std::string{authority_of} + cluster, nullptr, std::chrono::hours{1}, valid_for);
   auto* const certificate = made->certificate.get();
   add_extension(certificate, certificate, NID_basic_constraints, "critical,CA:TRUE,pathlen:0");
   add_extension(certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign");
@@ -184,6 +192,16 @@ certificate_authority certificate_authority::make(const std::string& cluster, st
   sign(certificate, made->key.get());
   certificate_and_key own{pem_of(certificate), pem_of(made->key.get())};
   return {std::move(made), std::move(own)};
+}
+
+std::string certificate_authority::cluster() const {
+  auto* const subject = ::X509_get_subject_name(parts_->certificate.get());
+  const auto at = ::X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  const auto* const text = at < 0 ? nullptr : ::X509_NAME_ENTRY_get_data(::X509_NAME_get_entry(subject, at));
+  if (text == nullptr) return {};
+  const std::string_view name{reinterpret_cast<const char*>(::ASN1_STRING_get0_data(text)),
+                              static_cast<std::size_t>(::ASN1_STRING_length(text))};
+  return std::string{name.substr(std::min(name.size(), authority_of.size()))};
 }
 
 certificate_authority certificate_authority::read(const certificate_and_key& known) {

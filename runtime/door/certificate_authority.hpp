@@ -56,6 +56,8 @@ class certificate_authority {
   ~certificate_authority();
 
   const certificate_and_key& own() const { return own_; }
+  /// That it was made for.
+  std::string cluster() const;
   /// Of another role, or again: what was issued before stays valid for its time.
   /// @throws invalid_argument_error for names that a URI can't hold
   certificate_and_key issue(const certified_role& to, const certificate_terms& terms = {}) const;

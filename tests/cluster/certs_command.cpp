@@ -99,6 +99,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_and_nothing_is_written) {
   is_wrong({}, "FOLDER is required");
   is_wrong({folder}, "--cluster is required");
   is_wrong({folder, "--cluster", "a/b"}, "\"a/b\" can't stand in a certificate");
+  is_wrong({folder, "--cluster", std::string(60, 'a')}, "which is longer than 64 bytes");
   is_wrong({folder, "--cluster", "a", "--role", "../b"}, "\"../b\" can't stand in a certificate");
   is_wrong({folder, "--cluster", "a", "--host", "a b"}, "a certificate for the host \"a b\"");
   is_wrong({folder, "--cluster", "a", "--days", "0"}, "--days");
@@ -114,6 +115,29 @@ BOOST_AUTO_TEST_CASE(an_authority_whose_key_is_gone_makes_nothing) {
   BOOST_TEST(ended.exit == "exit code 1", ended.errors);
   BOOST_TEST(contains(ended.errors, "authority.key"), ended.errors);
   BOOST_TEST(content(folder / "worker.pem") == worker);
+}
+
+BOOST_AUTO_TEST_CASE(an_authority_makes_nothing_for_another_cluster) {
+  const temporary_folder made;
+  const auto& folder = made.where();
+  BOOST_TEST(certs({folder, "--cluster", "training"}).exit == "exit code 0");
+  const auto worker = content(folder / "worker.pem");
+  const auto ended = certs({folder, "--cluster", "serving"});
+  BOOST_TEST(ended.exit == "exit code 2", ended.errors);
+  BOOST_TEST(contains(ended.errors, "the authority of the cluster \"training\", and --cluster says \"serving\""),
+             ended.errors);
+  BOOST_TEST(content(folder / "worker.pem") == worker);
+}
+
+// The place of a file is taken by a folder.
+BOOST_AUTO_TEST_CASE(a_file_that_can_t_be_written_is_named_and_leaves_nothing_behind) {
+  const temporary_folder made;
+  const auto& folder = made.where();
+  std::filesystem::create_directories(folder / "chief.key" / "taken");
+  const auto ended = certs({folder, "--cluster", "training"});
+  BOOST_TEST(ended.exit == "exit code 1", ended.errors);
+  BOOST_TEST(contains(ended.errors, "chief.key can't be written"), ended.errors);
+  BOOST_TEST(!std::filesystem::exists(folder / "chief.key.next"));
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_that_can_t_be_made_is_named) {
