@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <future>
 #include <utility>
 
@@ -68,11 +69,13 @@ std::vector<std::unique_ptr<byte_stream>> connect_group(const std::vector<group_
                             ? called[other].get()
                             : group_visitors::of_process().wait_for(self.task, meeting, ranks[other].task, deadline);
       mesh[other] = std::make_unique<channel_stream>(std::move(connection));
-    } catch (const error& failed) {
-      throw_status(failed.get_status().wrap(
-          fmt::format("rank {} of {} is not connected with rank {}, {} at {}; check that it runs, and that no firewall "
-                      "is between them",
-                      rank, ranks.size(), other, to_string(ranks[other].task), to_string(ranks[other].address))));
+    } catch (const std::exception&) {
+      throw_status(
+          status_of(std::current_exception())
+              .wrap(fmt::format(
+                  "rank {} of {} is not connected with rank {}, {} at {}; check that it runs, and that no firewall "
+                  "is between them",
+                  rank, ranks.size(), other, to_string(ranks[other].task), to_string(ranks[other].address))));
     }
   }
   return mesh;
