@@ -1,7 +1,7 @@
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/base/device_name.hpp>
 #include <troupe/device/collectives/communicators.hpp>
 #include <troupe/device/collectives/nccl_communicator.hpp>
-#include <troupe/device/cuda/cuda_device.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
 #include <troupe/runtime/replicas/replica_group.hpp>
 
@@ -57,7 +57,7 @@ std::shared_ptr<strategy_state> make_central(caf::actor_system* system, const st
 }
 
 std::vector<std::string> all_devices() {
-  auto gpus = cuda::device_names();
+  auto gpus = gpu_names();
   return gpus.empty() ? std::vector<std::string>{"CPU:0"} : gpus;
 }
 
@@ -74,7 +74,7 @@ std::vector<std::string> checked_devices(const std::vector<std::string>& devices
       throw invalid_argument_error{fmt::format("\"{}\" names no device; expected a name like \"CPU:0\"", each)};
     names.push_back(name.to_string());
     // Says what is wrong with a GPU that is not there.
-    if (name.type == "GPU") static_cast<void>(cuda::describe(names.back()));
+    if (name.type == "GPU") static_cast<void>(describe_device(names.back()));
     if (std::count(names.begin(), names.end(), names.back()) > 1)
       throw invalid_argument_error{
           fmt::format("the device {} is named twice; each replica needs one of its own", names.back())};

@@ -1,7 +1,7 @@
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/base/device_name.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/collectives/communication_plan.hpp>
-#include <troupe/device/cuda/cuda_device.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -39,6 +39,7 @@ std::string list_of(const std::vector<replica_device>& devices) {
 /// Why NCCL can't serve them, whatever was asked for; empty if it can.
 std::string_view reason_against_nccl(const communication_case& given) {
   if (!std::ranges::all_of(given.devices, is_gpu)) return "NCCL connects GPUs only";
+  if (std::ranges::any_of(given.devices, &replica_device::is_emulated)) return "they are emulated";
   if (given.processes > 1) return "between processes tensors travel through the hosts' memory";
   std::set<int> physical;
   for (const auto& device : given.devices) physical.insert(*device.gpu);
@@ -150,7 +151,11 @@ std::vector<replica_device> locate_devices(std::span<const std::string> names) {
           fmt::format("\"{}\" is named twice among the devices {}; expected another device for each replica", each,
                       fmt::join(names, ", "))};
     replica_device device{.name = name.device(), .gpu = {}};
-    if (name.type == "GPU") device.gpu = cuda::physical_index_of(each);
+    if (name.type == "GPU") {
+      auto& gpu = accelerator_of(each);
+      device.gpu = gpu.physical_index();
+      device.is_emulated = gpu.is_emulated();
+    }
     devices.push_back(std::move(device));
   }
   return devices;

@@ -44,6 +44,7 @@ struct replica_device {
   std::string name;
   /// Which GPU of the machine it is, or is a part of; nothing for a CPU.
   std::optional<int> gpu;
+  bool is_emulated = false;
 };
 
 /// All that the decision depends on.
@@ -91,7 +92,7 @@ process_connection connection_between(int processes, int hosts,
                                       const std::string& difference = {});
 
 /// The devices of these names. @throws invalid_argument_error for a name that is none, or one that is there twice; for
-/// GPUs as cuda_device.hpp says.
+/// GPUs as accelerators.hpp says.
 std::vector<replica_device> locate_devices(std::span<const std::string> names);
 
 }  // namespace troupe

@@ -17,7 +17,7 @@ namespace troupe {
 /// end among the processes of the plan, null if there is only one; all of them have as many devices. `join_limit`: how
 /// long GPUs may take to join; 0: half a minute. `make_local` connects the ranks of this process in host memory.
 ///
-/// Throws for GPUs as cuda_device.hpp and nccl_communicator.hpp say; invalid_argument_error unless `processes` has the
+/// Throws for GPUs as accelerators.hpp and nccl_communicator.hpp say; invalid_argument_error unless `processes` has the
 /// plan's size.
 std::vector<std::unique_ptr<communicator>> make_communicators(
     const communication_plan& plan, std::shared_ptr<communicator> processes = nullptr,

@@ -76,8 +76,9 @@ void indexed_slices::check() const {
 tensor densify(const indexed_slices& x) {
   x.check();
   const auto type = x.values.get_dtype();
-  auto dense = tensor::zeros(sum_dtype(type), x.dense_shape);
-  scatter_rows_add(dense, x.indices.values<std::int64_t>(), cast(x.values, sum_dtype(type)));
+  auto dense = tensor::zeros(sum_dtype(type), x.dense_shape, x.values.device());
+  const auto indices = x.indices.copy_to("CPU:0");
+  scatter_rows_add(dense, indices.values<std::int64_t>(), cast(x.values, sum_dtype(type)));
   return cast(dense, type);
 }
 

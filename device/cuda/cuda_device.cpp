@@ -2,6 +2,7 @@
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/cuda/cuda_device.hpp>
 #include <troupe/device/cuda/internal/cuda_device_state.hpp>
+#include <troupe/device/cuda/internal/real_device.hpp>
 
 #include <fmt/format.h>
 
@@ -60,6 +61,7 @@ class device_registry {
     const auto index = gpu_index_of(device);
     std::lock_guard lock{mutex_};
     check_exists(device, index);
+    is_named_ = true;
     return index / per_gpu_;
   }
 
@@ -83,7 +85,7 @@ class device_registry {
           fmt::format("cannot make {} logical devices of each GPU; expected 1 or more", per_gpu)};
     }
     std::lock_guard lock{mutex_};
-    if (!states_.empty() && per_gpu != per_gpu_) {
+    if ((is_named_ || !states_.empty()) && per_gpu != per_gpu_) {
       throw failed_precondition_error{
           fmt::format("cannot make {} logical devices of each GPU: a GPU is in use already, with {}; call "
                       "configure_logical_devices before anything names a GPU",
@@ -100,9 +102,9 @@ class device_registry {
     if (found.count == 0) {
       throw unavailable_error{
           fmt::format("\"{}\" cannot be used: there is no CUDA device on this machine (cudaGetDeviceCount: {}); use "
-                      "\"CPU:0\", or run "
-                      "where there is a GPU with its driver",
-                      device, found.result == cudaSuccess ? "0 devices" : cudaGetErrorString(found.result))};
+                      "\"CPU:0\", emulate GPUs ({}=4), or run where there is a GPU with its driver",
+                      device, found.result == cudaSuccess ? "0 devices" : cudaGetErrorString(found.result),
+                      emulated_gpus_variable)};
     }
     if (index < count()) return;
     throw invalid_argument_error{fmt::format(
@@ -113,6 +115,7 @@ class device_registry {
 
   std::mutex mutex_;
   int per_gpu_ = 1;
+  bool is_named_ = false;
   std::vector<std::unique_ptr<device_state>> states_;  // null until first used
 };
 
@@ -162,39 +165,14 @@ bool is_built() noexcept { return true; }
 
 int physical_device_count() noexcept { return physical_devices().count; }
 
-std::vector<std::string> device_names() {
-  std::vector<std::string> names;
-  const auto count = device_registry::instance().logical_count();
-  names.reserve(static_cast<std::size_t>(count));
-  for (auto index = 0; index < count; ++index) names.push_back(fmt::format("GPU:{}", index));
-  return names;
-}
+int logical_device_count() { return device_registry::instance().logical_count(); }
 
 void configure_logical_devices(int per_gpu) { device_registry::instance().configure(per_gpu); }
 
 int physical_index_of(const std::string& device) { return device_registry::instance().find_physical_index(device); }
 
-device_description describe(const std::string& device) {
-  const auto& state = state_of(device);
-  state.make_current();
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, state.physical_index()), "cudaGetDeviceProperties");
-  device_description result{.name = state.name(),
-                            .model = properties.name,
-                            .physical_index = state.physical_index(),
-                            .compute_capability_major = properties.major,
-                            .compute_capability_minor = properties.minor};
-  check(cudaMemGetInfo(&result.free_memory_bytes, &result.memory_bytes), "cudaMemGetInfo");
-  return result;
-}
-
-void synchronize(const std::string& device) {
-  auto& state = state_of(device);
-  state.make_current();
-  state.work().synchronize();
-}
-
 CUstream_st* stream_of(const std::string& device) {
+  check_is_real(device);
   auto& state = state_of(device);
   state.make_current();
   return state.work().handle();

@@ -1,8 +1,8 @@
 // Loops over whole tensors. Compiled for vectorisation (see CMakeLists.txt): no branches in the loops, and the compiler
 // checks at run time whether target and operand overlap, as they do in add_in_place(x, x).
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/base/internal/numeric.hpp>
-#include <troupe/device/cuda/internal/cuda_kernels.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/device/tensor/internal/placement.hpp>
 
@@ -54,13 +54,15 @@ void combine_with_scalar(std::span<T> target, T x, Operation operation) {
 }
 
 template <class Operation>
-void apply_in_place(std::string_view name, tensor& target, const tensor& x, Operation operation) {
+void apply_in_place(binary_operation which, std::string_view name, tensor& target, const tensor& x,
+                    Operation operation) {
   check_dtypes(name, target, x);
   const auto broadcast = x.get_shape().is_scalar();
   if (!broadcast && target.get_shape() != x.get_shape()) {
     throw_shapes_differ(name, target, x, "equal shapes, or an operand of shape ()");
   }
-  if (is_on_gpu(name, {&target, &x})) return cuda::combine_in_place<Operation>(target, x);
+  numeric::check_arithmetic(name, target.get_dtype());
+  if (is_on_gpu(name, {&target, &x})) return accelerator_of(target.device()).combine_in_place(which, target, x);
   visit_arithmetic(name, target.get_dtype(), [&]<class T>(std::type_identity<T>) {
     auto operands = x.values<T>();
     if constexpr (std::same_as<Operation, numeric::divide> && std::integral<T>) check_divisors(name, operands);
@@ -76,30 +78,33 @@ void apply_in_place(std::string_view name, tensor& target, const tensor& x, Oper
 
 }  // namespace
 
-void add_in_place(tensor& target, const tensor& x) { apply_in_place("add_in_place", target, x, numeric::add{}); }
+void add_in_place(tensor& target, const tensor& x) {
+  apply_in_place(binary_operation::add, "add_in_place", target, x, numeric::add{});
+}
 
 void subtract_in_place(tensor& target, const tensor& x) {
-  apply_in_place("subtract_in_place", target, x, numeric::subtract{});
+  apply_in_place(binary_operation::subtract, "subtract_in_place", target, x, numeric::subtract{});
 }
 
 void multiply_in_place(tensor& target, const tensor& x) {
-  apply_in_place("multiply_in_place", target, x, numeric::multiply{});
+  apply_in_place(binary_operation::multiply, "multiply_in_place", target, x, numeric::multiply{});
 }
 
 void divide_in_place(tensor& target, const tensor& x) {
-  apply_in_place("divide_in_place", target, x, numeric::divide{});
+  apply_in_place(binary_operation::divide, "divide_in_place", target, x, numeric::divide{});
 }
 
 void minimum_in_place(tensor& target, const tensor& x) {
-  apply_in_place("minimum_in_place", target, x, numeric::minimum{});
+  apply_in_place(binary_operation::minimum, "minimum_in_place", target, x, numeric::minimum{});
 }
 
 void maximum_in_place(tensor& target, const tensor& x) {
-  apply_in_place("maximum_in_place", target, x, numeric::maximum{});
+  apply_in_place(binary_operation::maximum, "maximum_in_place", target, x, numeric::maximum{});
 }
 
 void scale_in_place(tensor& target, double factor) {
-  if (is_on_gpu("scale_in_place", {&target})) return cuda::scale_in_place(target, factor);
+  numeric::check_arithmetic("scale_in_place", target.get_dtype());
+  if (is_on_gpu("scale_in_place", {&target})) return accelerator_of(target.device()).scale_in_place(target, factor);
   visit_arithmetic("scale_in_place", target.get_dtype(), [&]<class T>(std::type_identity<T>) {
     using computed = std::conditional_t<std::integral<T>, double, numeric::wide<T>>;
     const auto multiplier = static_cast<computed>(factor);
@@ -129,7 +134,8 @@ void axpy_in_place(tensor& target, double factor, const tensor& x) {
     throw invalid_argument_error{fmt::format(
         "axpy_in_place: the target holds {}; expected a floating dtype: cast first", to_string(target.get_dtype()))};
   }
-  if (is_on_gpu("axpy_in_place", {&target, &x})) return cuda::axpy_in_place(target, factor, x);
+  if (is_on_gpu("axpy_in_place", {&target, &x}))
+    return accelerator_of(target.device()).axpy_in_place(target, factor, x);
   visit_arithmetic("axpy_in_place", target.get_dtype(), [&]<class T>(std::type_identity<T>) {
     if constexpr (!std::integral<T>) {
       const auto multiplier = static_cast<numeric::wide<T>>(factor);
@@ -143,7 +149,7 @@ void fill(tensor& target, double value) {
   if (!target.get_buffer().unique()) {
     target = tensor::uninitialised(target.get_dtype(), target.get_shape(), target.device());
   }
-  if (is_on_gpu("fill", {&target})) return cuda::fill(target, value);
+  if (is_on_gpu("fill", {&target})) return accelerator_of(target.device()).fill(target, value);
   visit_dtype(target.get_dtype(), [&]<class T>(std::type_identity<T>) {
     std::ranges::fill(target.mutable_values<T>(), convert<T>(value));
   });

@@ -44,7 +44,7 @@ void fill(tensor& target, double value);
 /// saturates, NaN becomes 0; integers to integers wrap around; to boolean: true unless zero.
 tensor cast(const tensor& x, dtype type);
 
-// -- rows along axis 0, on the host only. An index outside 0..extent-1 throws out_of_range_error that names index,
+// -- rows along axis 0. An index outside 0..extent-1 throws out_of_range_error that names index,
 // position and extent.
 
 /// Row indices[i] of source as row i of the result; an index may repeat. Works for every dtype.

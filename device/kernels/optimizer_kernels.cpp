@@ -1,7 +1,8 @@
 // The loops are compiled for vectorisation, and without errno for sqrt, which would prevent it (see CMakeLists.txt).
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/base/internal/numeric.hpp>
-#include <troupe/device/cuda/internal/cuda_kernels.hpp>
+#include <troupe/device/kernels/internal/adam_rate.hpp>
 #include <troupe/device/kernels/optimizer_kernels.hpp>
 #include <troupe/device/tensor/internal/placement.hpp>
 
@@ -46,7 +47,8 @@ void check_operands(std::string_view optimizer, const tensor& variable, std::ini
 
 void sgd_update(tensor& variable, const tensor& gradient, double learning_rate) {
   check_operands("sgd_update", variable, {{"gradient", gradient}});
-  if (is_on_gpu("sgd_update", {&variable, &gradient})) return cuda::sgd_update(variable, gradient, learning_rate);
+  if (is_on_gpu("sgd_update", {&variable, &gradient}))
+    return accelerator_of(variable.device()).sgd_update(variable, gradient, learning_rate);
   numeric::visit_floating(variable.get_dtype(), [&]<class T>(std::type_identity<T>) {
     const auto rate = static_cast<T>(learning_rate);
     const auto x = variable.mutable_values<T>();
@@ -59,7 +61,8 @@ void momentum_update(tensor& variable, tensor& velocity, const tensor& gradient,
                      bool nesterov) {
   check_operands("momentum_update", variable, {{"velocity", velocity}, {"gradient", gradient}});
   if (is_on_gpu("momentum_update", {&variable, &velocity, &gradient})) {
-    return cuda::momentum_update(variable, velocity, gradient, learning_rate, momentum, nesterov);
+    return accelerator_of(variable.device())
+        .momentum_update(variable, velocity, gradient, learning_rate, momentum, nesterov);
   }
   numeric::visit_floating(variable.get_dtype(), [&]<class T>(std::type_identity<T>) {
     const auto rate = static_cast<T>(learning_rate);
@@ -79,7 +82,7 @@ void adagrad_update(tensor& variable, tensor& accumulator, const tensor& gradien
                     double epsilon) {
   check_operands("adagrad_update", variable, {{"accumulator", accumulator}, {"gradient", gradient}});
   if (is_on_gpu("adagrad_update", {&variable, &accumulator, &gradient})) {
-    return cuda::adagrad_update(variable, accumulator, gradient, learning_rate, epsilon);
+    return accelerator_of(variable.device()).adagrad_update(variable, accumulator, gradient, learning_rate, epsilon);
   }
   numeric::visit_floating(variable.get_dtype(), [&]<class T>(std::type_identity<T>) {
     const auto rate = static_cast<T>(learning_rate);
@@ -101,13 +104,12 @@ void adam_update(tensor& variable, tensor& m, tensor& v, const tensor& gradient,
     throw invalid_argument_error{
         fmt::format("adam_update: step is {}; expected 1 for the first update, then 2, 3, ...", step)};
   }
-  const auto power = static_cast<double>(step);
-  const auto corrected_rate = learning_rate * std::sqrt(1 - std::pow(beta2, power)) / (1 - std::pow(beta1, power));
   if (is_on_gpu("adam_update", {&variable, &m, &v, &gradient})) {
-    return cuda::adam_update(variable, m, v, gradient, corrected_rate, beta1, beta2, epsilon);
+    return accelerator_of(variable.device())
+        .adam_update(variable, m, v, gradient, learning_rate, beta1, beta2, epsilon, step);
   }
   numeric::visit_floating(variable.get_dtype(), [&]<class T>(std::type_identity<T>) {
-    const auto rate = static_cast<T>(corrected_rate);
+    const auto rate = static_cast<T>(adam_rate(learning_rate, beta1, beta2, step));
     const auto floor = static_cast<T>(epsilon);
     const auto gain1 = static_cast<T>(1 - beta1);
     const auto gain2 = static_cast<T>(1 - beta2);

@@ -1,7 +1,7 @@
 // Passes as in reduction_passes.hpp: the first one reads elements, the others read the accumulators of the one before.
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/base/internal/numeric.hpp>
-#include <troupe/device/cuda/internal/cuda_kernels.hpp>
 #include <troupe/device/kernels/internal/reduction_passes.hpp>
 #include <troupe/device/kernels/reduction.hpp>
 #include <troupe/device/tensor/internal/placement.hpp>
@@ -119,9 +119,8 @@ std::vector<bool> reduction_axes::resolve(const shape& extents) const {
 
 tensor reduce_sum(const tensor& x, const reduction_axes& axes) {
   const auto reduced = axes.resolve(x.get_shape());
-  if (is_on_gpu("reduce_sum", {&x})) {
-    return cuda::reduce_sum(x, plan_passes(x.get_shape(), reduced), reduced_shape(x.get_shape(), reduced));
-  }
+  numeric::check_arithmetic("reduce_sum", x.get_dtype());
+  if (is_on_gpu("reduce_sum", {&x})) return accelerator_of(x.device()).reduce_sum(x, axes);
   return numeric::visit_arithmetic("reduce_sum", x.get_dtype(), [&]<class T>(std::type_identity<T>) {
     using accumulator = sum_accumulator<T>;
     return reduce<T, T>(x, reduced, accumulator{0}, numeric::add{}, convert<T, accumulator>);
@@ -130,13 +129,9 @@ tensor reduce_sum(const tensor& x, const reduction_axes& axes) {
 
 tensor reduce_mean(const tensor& x, const reduction_axes& axes) {
   const auto reduced = axes.resolve(x.get_shape());
-  auto count = 1.0;
-  for (auto axis = 0; axis < x.rank(); ++axis) {
-    if (reduced[static_cast<std::size_t>(axis)]) count *= static_cast<double>(x.get_shape()[axis]);
-  }
-  if (is_on_gpu("reduce_mean", {&x})) {
-    return cuda::reduce_mean(x, plan_passes(x.get_shape(), reduced), reduced_shape(x.get_shape(), reduced), count);
-  }
+  numeric::check_arithmetic("reduce_mean", x.get_dtype());
+  if (is_on_gpu("reduce_mean", {&x})) return accelerator_of(x.device()).reduce_mean(x, axes);
+  const auto count = reduced_count(x.get_shape(), reduced);
   return numeric::visit_arithmetic("reduce_mean", x.get_dtype(), [&]<class T>(std::type_identity<T>) {
     using result_type = std::conditional_t<std::integral<T>, float, T>;
     const auto divide = [count](double sum) { return convert<result_type>(sum / count); };

@@ -1,5 +1,5 @@
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/base/internal/numeric.hpp>
-#include <troupe/device/cuda/internal/cuda_kernels.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/device/tensor/internal/placement.hpp>
 
@@ -7,7 +7,7 @@ namespace troupe {
 
 tensor cast(const tensor& x, dtype type) {
   if (type == x.get_dtype()) return x;
-  if (is_on_gpu("cast", {&x})) return cuda::cast(x, type);
+  if (is_on_gpu("cast", {&x})) return accelerator_of(x.device()).cast(x, type);
   auto result = tensor::uninitialised(type, x.get_shape());
   visit_dtype(x.get_dtype(), [&]<class From>(std::type_identity<From>) {
     visit_dtype(type, [&]<class To>(std::type_identity<To>) {

@@ -1,5 +1,5 @@
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/base/error.hpp>
-#include <troupe/device/cuda/cuda_device.hpp>
 #include <troupe/device/tensor/dlpack.hpp>
 
 #include <dlpack/dlpack.h>
@@ -51,8 +51,14 @@ dtype from_dlpack_type(const DLDataType& type) {
 // The receiver may read on any stream, so what is queued on a GPU has to be done before.
 DLDevice export_device(const tensor& x) {
   if (x.get_buffer().on_host()) return {kDLCPU, 0};
-  cuda::synchronize(x.device());
-  return {kDLCUDA, cuda::physical_index_of(x.device())};
+  auto& device = accelerator_of(x.device());
+  if (device.is_emulated())
+    throw unimplemented_error{
+        fmt::format("DLPack: the tensor is on {}, which is emulated: no other library can read it there; use "
+                    "copy_to(\"CPU:0\") first",
+                    x.device())};
+  device.synchronize();
+  return {kDLCUDA, device.physical_index()};
 }
 
 // What an exported tensor owns; destroyed by its deleter.

@@ -12,7 +12,7 @@ namespace troupe {
 /// A DLPack tensor over x's bytes, which it keeps alive. The receiver owns it and calls its deleter once, on any
 /// thread. The receiver must not write: the bytes may be shared with other tensors, and DLPack has no flag to say so.
 /// A tensor on a GPU is exported with CUDA's number of that GPU, once all work queued there is done; throws as
-/// cuda_device.hpp says if that GPU cannot be used.
+/// accelerators.hpp says if that GPU cannot be used.
 DLManagedTensor* to_dlpack(const tensor& x);
 
 /// A tensor over a DLPack tensor's bytes. Takes it over: its deleter runs when the last tensor that shares the bytes is

@@ -1,7 +1,7 @@
 // Rows along axis 0, and concatenation: data moves in runs of bytes, whatever the dtype, except where rows are added.
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/base/internal/numeric.hpp>
-#include <troupe/device/cuda/internal/cuda_memory.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/device/tensor/internal/placement.hpp>
 
@@ -49,14 +49,16 @@ void check_scatter(std::string_view operation, const tensor& target, std::span<c
                                              to_string(target.get_dtype()))};
   }
   check_indices(operation, indices, target.get_shape());
-  if (is_on_gpu(operation, {&target, &rows})) throw_no_gpu_kernel(operation, target);
 }
 
 template <class Operation>
-void scatter_rows(std::string_view name, tensor& target, std::span<const std::int64_t> indices, const tensor& rows,
-                  Operation operation) {
+void scatter_rows(std::string_view name, row_operation which, tensor& target, std::span<const std::int64_t> indices,
+                  const tensor& rows, Operation operation) {
   check_scatter(name, target, indices, rows);
+  numeric::check_arithmetic(name, target.get_dtype());
   const auto source = rows;  // if the rows are a part of the target, sharing makes the target move away from them
+  if (is_on_gpu(name, {&target, &rows}))
+    return accelerator_of(target.device()).scatter_rows(which, target, indices, source);
   const auto row_size = static_cast<std::size_t>(target.get_shape().without_axis(0).element_count());
   numeric::visit_arithmetic(name, target.get_dtype(), [&]<class T>(std::type_identity<T>) {
     const auto targets = target.mutable_values<T>();
@@ -97,7 +99,7 @@ shape concatenated_shape(std::span<const tensor> parts, int axis) {
 tensor gather_rows(const tensor& source, std::span<const std::int64_t> indices) {
   check_has_rows("gather_rows", source);
   check_indices("gather_rows", indices, source.get_shape());
-  if (is_on_gpu("gather_rows", {&source})) throw_no_gpu_kernel("gather_rows", source);
+  if (is_on_gpu("gather_rows", {&source})) return accelerator_of(source.device()).gather_rows(source, indices);
   auto result = tensor::uninitialised(source.get_dtype(), source.get_shape().with_axis(0, count(indices)));
   const auto from = source.bytes();
   const auto to = result.mutable_bytes();
@@ -111,6 +113,8 @@ tensor gather_rows(const tensor& source, std::span<const std::int64_t> indices) 
 void scatter_rows_update(tensor& target, std::span<const std::int64_t> indices, const tensor& rows) {
   check_scatter("scatter_rows_update", target, indices, rows);
   const auto source = rows;  // as in scatter_rows NOLINT(performance-unnecessary-copy-initialization)
+  if (is_on_gpu("scatter_rows_update", {&target, &rows}))
+    return accelerator_of(target.device()).scatter_rows(row_operation::update, target, indices, source);
   const auto from = source.bytes();
   const auto to = target.mutable_bytes();
   const auto row_bytes = indices.empty() ? 0 : from.size() / indices.size();
@@ -120,11 +124,11 @@ void scatter_rows_update(tensor& target, std::span<const std::int64_t> indices, 
 }
 
 void scatter_rows_add(tensor& target, std::span<const std::int64_t> indices, const tensor& rows) {
-  scatter_rows("scatter_rows_add", target, indices, rows, numeric::add{});
+  scatter_rows("scatter_rows_add", row_operation::add, target, indices, rows, numeric::add{});
 }
 
 void scatter_rows_subtract(tensor& target, std::span<const std::int64_t> indices, const tensor& rows) {
-  scatter_rows("scatter_rows_subtract", target, indices, rows, numeric::subtract{});
+  scatter_rows("scatter_rows_subtract", row_operation::subtract, target, indices, rows, numeric::subtract{});
 }
 
 tensor concatenate(std::span<const tensor> parts, int axis) {
@@ -144,7 +148,7 @@ tensor concatenate(std::span<const tensor> parts, int axis) {
   for (const auto& part : parts) {
     const auto run_bytes = part.size_bytes() / outer;
     if (on_gpu) {
-      cuda::copy_runs(to, stride, part.data(), run_bytes, outer, part.device());
+      accelerator_of(part.device()).copy_runs(to, stride, part.data(), run_bytes, outer);
     } else {
       for (auto run = std::size_t{0}; run < outer; ++run) {
         copy_bytes(to + run * stride, part.data() + run * run_bytes, run_bytes);

@@ -39,7 +39,7 @@ class tensor {
   /// Elements are indeterminate: write all of them before anybody reads.
   static tensor uninitialised(dtype type, const shape& extents);
   /// The same on a device of this process. All CPUs are one memory, called "CPU:0". Throws for unknown devices, as
-  /// cuda_device.hpp says.
+  /// accelerators.hpp says.
   static tensor zeros(dtype type, const shape& extents, const std::string& device);
   static tensor uninitialised(dtype type, const shape& extents, const std::string& device);
 
@@ -96,7 +96,7 @@ class tensor {
   /// Name of the device that holds the elements, such as "CPU:0".
   const std::string& device() const noexcept { return buffer_.device(); }
 
-  // -- elements; throw failed_precondition_error if they are not in host memory -------------------------------------
+  // -- elements; all but item() throw failed_precondition_error if they are not in host memory -----------------------
 
   /// All elements in row-major order. Throws invalid_argument_error if T is not this tensor's type.
   template <tensor_element T>
@@ -114,11 +114,12 @@ class tensor {
     return {reinterpret_cast<T*>(raw.data()), raw.size() / sizeof(T)};
   }
 
-  /// The only element. Throws invalid_argument_error if there is not exactly one, or T is not this tensor's type.
+  /// The only element, wherever it is: from a device it is copied. Throws invalid_argument_error if there is not
+  /// exactly one, or T is not this tensor's type.
   template <tensor_element T>
   T item() const {
     check_single_element();
-    return values<T>().front();
+    return buffer_.on_host() ? values<T>().front() : copy_to("CPU:0").values<T>().front();
   }
 
   std::span<const std::byte> bytes() const;
@@ -132,7 +133,7 @@ class tensor {
   std::byte* mutable_data();
 
   /// The elements on a device of this process: this tensor itself if they are there already, else a copy. Returns when
-  /// the copy can be used; a copy to or from the host is then complete. Throws for unknown devices, as cuda_device.hpp
+  /// the copy can be used; a copy to or from the host is then complete. Throws for unknown devices, as accelerators.hpp
   /// says.
   tensor copy_to(const std::string& device) const;
 
@@ -145,7 +146,7 @@ class tensor {
   /// The same elements in another shape. Throws invalid_argument_error if the number of elements differs.
   tensor reshape(const shape& extents) const;
 
-  /// Same dtype, shape and bytes: NaN equals itself, 0 differs from -0.
+  /// Same dtype, shape and bytes, wherever they are: NaN equals itself, 0 differs from -0.
   bool bitwise_equal(const tensor& other) const;
 
   /// For people: "tensor float32 (2, 3) on CPU:0: 1, 2, 3, 4, 5, 6"; at most eight elements.

@@ -2,7 +2,7 @@
 
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/cuda/cuda_device.hpp>
-#include <troupe/device/cuda/cuda_matmul.hpp>
+#include <troupe/device/kernels/matmul.hpp>
 #include <troupe/device/kernels/reduction.hpp>
 
 #include <string>
@@ -49,7 +49,7 @@ void check_launch(const char* kernel) {
 std::vector<tensor> forward(std::span<const tensor> parameters, const tensor& images) {
   std::vector<tensor> outputs;
   for (std::size_t i = 0; i < parameters.size(); i += 2) {
-    auto output = cuda::matmul(i == 0 ? images : outputs.back(), parameters[i]);
+    auto output = matmul(i == 0 ? images : outputs.back(), parameters[i]);
     const auto count = output.element_count();
     auto* const elements_of_output = mutable_elements(output);
     add_bias<<<blocks_for(count), threads_per_block, 0, cuda::stream_of(output.device())>>>(
@@ -72,10 +72,10 @@ step_result loss_and_gradients_on_gpu(std::span<const tensor> parameters, const 
   auto delta = logits.copy_to(images.device());
   for (auto layer = outputs.size(); layer-- > 0;) {
     const auto& below = layer == 0 ? images : outputs[layer - 1];
-    result.gradients[2 * layer] = cuda::matmul(below, delta, {.of_a = true});
+    result.gradients[2 * layer] = matmul(below, delta, {.of_a = true});
     result.gradients[2 * layer + 1] = reduce_sum(delta, 0);
     if (layer == 0) break;
-    delta = cuda::matmul(delta, parameters[2 * layer], {.of_b = true});
+    delta = matmul(delta, parameters[2 * layer], {.of_b = true});
     auto* const elements_of_delta = mutable_elements(delta);
     stop_where_off<<<blocks_for(delta.element_count()), threads_per_block, 0, cuda::stream_of(delta.device())>>>(
         elements_of_delta, elements(below), delta.element_count());

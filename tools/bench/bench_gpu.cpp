@@ -5,6 +5,7 @@
 #include "bench_case.hpp"
 #include "bench_gpu_reference.hpp"
 
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/collectives/communicators.hpp>
 #include <troupe/device/cuda/cuda_device.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
@@ -34,6 +35,8 @@ std::string missing(int gpus) {
   if (!cuda::is_built()) return "troupe was built without CUDA";
   const auto there = cuda::physical_device_count();
   if (there < gpus) return fmt::format("this machine has {} of {} GPUs", there, gpus);
+  if (describe_device("GPU:0").is_emulated)
+    return fmt::format("{} is set, but this needs real GPUs", emulated_gpus_variable);
   return {};
 }
 
@@ -45,7 +48,7 @@ bench_case copy_case(std::string name, std::string summary,
                      void (pinned_copy::*theirs)()) {
   auto measure = [ours = std::move(ours), theirs](const measuring_plan& plan, cluster&) {
     if (const auto why = missing(1); !why.empty()) return skipped(why);
-    const auto device = cuda::device_names().front();
+    const auto device = gpu_names().front();
     const auto on_host = tensor::full({elements}, 1.0f);
     const auto on_gpu = on_host.copy_to(device);
     const auto bytes = static_cast<std::int64_t>(on_host.size_bytes());
@@ -59,7 +62,7 @@ bench_case copy_case(std::string name, std::string summary,
           pinned_copy reference{on_host.size_bytes()};
           return items_per_second(slice, bytes, [&] { (reference.*theirs)(); }) / gigabyte;
         });
-    row.details.push_back({"device", cuda::describe(device).model});
+    row.details.push_back({"device", describe_device(device).model});
     return std::vector{row};
   };
   return {.bench = "gpu", .name = std::move(name), .summary = std::move(summary), .measure = std::move(measure)};
@@ -69,7 +72,7 @@ bench_case copy_case(std::string name, std::string summary,
 
 /// Tensors of 64 MiB on the first GPU.
 struct operands {
-  std::string device = cuda::device_names().front();
+  std::string device = gpu_names().front();
   tensor variable = of(1);
   tensor x = of(0.5f);
   tensor m = of(0);
@@ -94,7 +97,7 @@ bench_case kernel_case(std::string name, std::string summary, int operands_moved
           return items_per_second(slice, launches * operands_moved * bytes,
                                   [&] {
                                     for (auto i = 0; i < launches; ++i) kernel(on_gpu);
-                                    cuda::synchronize(on_gpu.device);
+                                    synchronize_device(on_gpu.device);
                                   }) /
                  gigabyte;
         },
@@ -108,7 +111,7 @@ bench_case kernel_case(std::string name, std::string summary, int operands_moved
                                   }) /
                  gigabyte;
         });
-    row.details.push_back({"device", cuda::describe(on_gpu.device).model});
+    row.details.push_back({"device", describe_device(on_gpu.device).model});
     return std::vector{row};
   };
   return {.bench = "gpu", .name = std::move(name), .summary = std::move(summary), .measure = std::move(measure)};
@@ -132,14 +135,14 @@ double microseconds_to_enqueue(std::chrono::nanoseconds slice, const Enqueue& en
 
 std::vector<figure> measure_launch(const measuring_plan& plan, cluster&) {
   if (const auto why = missing(1); !why.empty()) return skipped(why);
-  const auto device = cuda::device_names().front();
+  const auto device = gpu_names().front();
   auto target = tensor::full({4}, 0.0f).copy_to(device);
   const auto x = tensor::full({4}, 1.0f).copy_to(device);
   auto row = compare(
       plan, {"us", better::lower},
       [&](std::chrono::nanoseconds slice) {
         return microseconds_to_enqueue(
-            slice, [&] { add_in_place(target, x); }, [&] { cuda::synchronize(device); });
+            slice, [&] { add_in_place(target, x); }, [&] { synchronize_device(device); });
       },
       "cudaMemsetAsync",
       [&](std::chrono::nanoseconds slice) {
@@ -147,7 +150,7 @@ std::vector<figure> measure_launch(const measuring_plan& plan, cluster&) {
         return microseconds_to_enqueue(
             slice, [&] { reference.set_few_bytes(); }, [&] { reference.synchronize(); });
       });
-  row.details.push_back({"device", cuda::describe(device).model});
+  row.details.push_back({"device", describe_device(device).model});
   return {row};
 }
 
@@ -169,7 +172,7 @@ double microseconds_per_round(std::chrono::nanoseconds slice, int ranks, const s
 std::vector<figure> measure_nccl(const measuring_plan& plan, cluster&) {
   if (const auto why = missing(2); !why.empty()) return skipped(why);
   constexpr auto limit = std::chrono::minutes{1};
-  const auto devices = cuda::device_names();
+  const auto devices = gpu_names();
   const auto ranks = static_cast<int>(devices.size());
   const auto ends = make_local_communicators(devices, {.implementation = communication_implementation::nccl});
   std::vector<tensor> values;
@@ -181,14 +184,14 @@ std::vector<figure> measure_nccl(const measuring_plan& plan, cluster&) {
         return microseconds_per_round(slice, ranks, [&](int rank, int rounds) {
           const auto i = static_cast<std::size_t>(rank);
           for (auto k = 0; k < rounds; ++k) ends[i]->all_reduce(values[i], reduce_op::sum, limit);
-          cuda::synchronize(devices[i]);
+          synchronize_device(devices[i]);
         });
       },
       fmt::format("bare NCCL on {} GPUs, 64 MiB", ranks),
       [&](std::chrono::nanoseconds slice) {
         return microseconds_per_round(slice, ranks, [&](int rank, int rounds) { reference.all_reduce(rank, rounds); });
       });
-  row.details.push_back({"device", cuda::describe(devices.front()).model});
+  row.details.push_back({"device", describe_device(devices.front()).model});
   return {row};
 }
 

@@ -105,14 +105,23 @@ struct maximum {
   }
 };
 
-/// visit_dtype without boolean, which has no arithmetic: throws invalid_argument_error that names the operation.
+[[noreturn]] inline void throw_no_arithmetic(std::string_view operation) {
+  throw invalid_argument_error{std::string{operation} +
+                               " has no meaning for boolean tensors; cast to int32 or float32 first"};
+}
+
+/// Booleans have no arithmetic: throws invalid_argument_error that names the operation.
+inline void check_arithmetic(std::string_view operation, dtype type) {
+  if (type == dtype::boolean) throw_no_arithmetic(operation);
+}
+
+/// visit_dtype without boolean, after the same check.
 template <class Function>
 decltype(auto) visit_arithmetic(std::string_view operation, dtype type, Function&& f) {
   using result = decltype(f(std::type_identity<float>{}));
   return visit_dtype(type, [&]<class T>(std::type_identity<T> tag) -> result {
     if constexpr (std::same_as<T, bool>) {
-      throw invalid_argument_error{std::string{operation} +
-                                   " has no meaning for boolean tensors; cast to int32 or float32 first"};
+      throw_no_arithmetic(operation);
     } else {
       return f(tag);
     }

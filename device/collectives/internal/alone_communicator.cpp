@@ -1,6 +1,6 @@
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/base/device_name.hpp>
 #include <troupe/device/collectives/internal/alone_communicator.hpp>
-#include <troupe/device/cuda/internal/cuda_memory.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -30,10 +30,12 @@ class alone_communicator final : public communicator {
     if (auto why = broken()) throw_status(std::move(*why));
     const auto bytes = static_cast<std::size_t>(call.count) * size_bytes(call.type);
     if (input == output || bytes == 0) return;
-    if (device() == "CPU:0")
+    if (device() == "CPU:0") {
       std::copy_n(input, bytes, output);
-    else
-      cuda::copy(output, device(), input, device(), bytes);
+    } else {
+      auto& accelerator = accelerator_of(device());
+      accelerator.copy_from(accelerator, output, input, bytes);
+    }
   }
 
   mutable std::mutex mutex_;

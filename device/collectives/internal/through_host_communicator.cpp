@@ -1,7 +1,5 @@
-#include <troupe/device/base/device_name.hpp>
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/collectives/internal/through_host_communicator.hpp>
-#include <troupe/device/cuda/cuda_device.hpp>
-#include <troupe/device/cuda/internal/cuda_memory.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -13,8 +11,8 @@ namespace {
 
 class through_host_communicator final : public communicator {
  public:
-  through_host_communicator(std::unique_ptr<communicator> host, std::string device)
-      : communicator(host->rank(), host->size(), std::move(device)), host_(std::move(host)) {}
+  through_host_communicator(std::unique_ptr<communicator> host, accelerator& device)
+      : communicator(host->rank(), host->size(), device.name()), accelerator_(device), host_(std::move(host)) {}
 
   void abort(status why) noexcept override { host_->abort(std::move(why)); }
   std::optional<status> broken() const override { return host_->broken(); }
@@ -23,15 +21,15 @@ class through_host_communicator final : public communicator {
   void execute(const collective& call, const std::byte* input, std::byte* output, clock::time_point deadline) override {
     try {
       const auto reads_input = call.kind != collective_kind::broadcast || call.root == rank();
-      auto memory = cuda::allocate_pinned(static_cast<std::size_t>(call.count) * size_bytes(call.type));
+      auto memory = allocate_pinned(static_cast<std::size_t>(call.count) * size_bytes(call.type));
       if (reads_input) {
-        cuda::copy(memory.mutable_data(), "CPU:0", input, device(), memory.size_bytes());
+        accelerator_.copy_to_host(memory.mutable_data(), input, memory.size_bytes());
       } else {
         std::fill_n(memory.mutable_data(), memory.size_bytes(), std::byte{0});  // booleans must not be indeterminate
       }
       auto x = tensor::from_buffer(call.type, {call.count}, std::move(memory));
       const auto result = perform_on_host(call, std::move(x), deadline);
-      cuda::copy(output, device(), result.data(), "CPU:0", result.size_bytes());
+      accelerator_.copy_from_host(output, result.data(), result.size_bytes());
     } catch (...) {
       host_->abort(status_of(std::current_exception()));  // a failed copy must not keep the other ranks waiting
       throw;
@@ -58,6 +56,7 @@ class through_host_communicator final : public communicator {
     return x;
   }
 
+  accelerator& accelerator_;
   const std::unique_ptr<communicator> host_;
 };
 
@@ -66,12 +65,12 @@ class through_host_communicator final : public communicator {
 std::unique_ptr<communicator> make_through_host_communicator(std::unique_ptr<communicator> host,
                                                              const std::string& device) {
   try {
-    static_cast<void>(cuda::physical_index_of(device));
+    auto& accelerator = accelerator_of(device);
+    return std::make_unique<through_host_communicator>(std::move(host), accelerator);
   } catch (const error& e) {
     host->abort(e.get_status());
     throw;
   }
-  return std::make_unique<through_host_communicator>(std::move(host), device_name::parse(device).device());
 }
 
 }  // namespace troupe

@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-/// This rank's end of `host`'s group, for tensors on the GPU `device`. Throws for unknown devices, as cuda_device.hpp
+/// This rank's end of `host`'s group, for tensors on the GPU `device`. Throws for unknown devices, as accelerators.hpp
 /// says; the other ranks of the group are then ended with the same status.
 std::unique_ptr<communicator> make_through_host_communicator(std::unique_ptr<communicator> host,
                                                              const std::string& device);

@@ -36,7 +36,7 @@ class device_state {
   caching_allocator memory_;
 };
 
-/// The state of a device by name, made on first use. Throws as cuda_device.hpp says.
+/// The state of a device by name, made on first use. Throws as accelerators.hpp says.
 device_state& state_of(const std::string& device);
 
 /// The logical devices in use that are parts of this GPU.

@@ -6,7 +6,9 @@
 // NaN is, and for sums, whose order of additions differs. They queue work on the device's stream and return.
 #pragma once
 
+#include <troupe/device/accelerators/accelerator.hpp>
 #include <troupe/device/kernels/internal/reduction_passes.hpp>
+#include <troupe/device/kernels/matmul.hpp>
 #include <troupe/device/tensor/tensor.hpp>
 
 #include <span>
@@ -36,5 +38,12 @@ void adagrad_update(tensor& variable, tensor& accumulator, const tensor& gradien
 /// `rate` is the learning rate after the bias correction of the step.
 void adam_update(tensor& variable, tensor& m, tensor& v, const tensor& gradient, double rate, double beta1,
                  double beta2, double epsilon);
+
+/// Indices are rows of the tensor.
+tensor gather_rows(const tensor& source, std::span<const std::int64_t> indices);
+void scatter_rows(row_operation operation, tensor& target, std::span<const std::int64_t> indices, const tensor& rows);
+
+/// By cuBLAS. No extent is 0.
+tensor matmul(const tensor& a, const tensor& b, transposition transposed);
 
 }  // namespace troupe::cuda

@@ -1,4 +1,3 @@
-#include <troupe/device/base/device_name.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/cuda/cuda_device.hpp>
 #include <troupe/device/cuda/internal/cuda_device_state.hpp>
@@ -103,18 +102,17 @@ buffer allocate_pinned(std::size_t bytes) {
   return take_buffer(pinned_memory(), bytes, "CPU:0");
 }
 
-void copy(std::byte* target, const std::string& target_device, const std::byte* source,
-          const std::string& source_device, std::size_t bytes) {
-  if (bytes == 0) return;
-  const auto from_host = device_name::parse(source_device).type == "CPU";
-  const auto to_host = device_name::parse(target_device).type == "CPU";
-  if (from_host) {
-    copy_with_host(target, source, bytes, cudaMemcpyHostToDevice, state_of(target_device));
-  } else if (to_host) {
-    copy_with_host(target, source, bytes, cudaMemcpyDeviceToHost, state_of(source_device));
-  } else {
-    copy_between_gpus(target, state_of(target_device), source, state_of(source_device), bytes);
-  }
+void copy_from_host(std::byte* target, const std::string& device, const std::byte* source, std::size_t bytes) {
+  if (bytes > 0) copy_with_host(target, source, bytes, cudaMemcpyHostToDevice, state_of(device));
+}
+
+void copy_to_host(std::byte* target, const std::byte* source, const std::string& device, std::size_t bytes) {
+  if (bytes > 0) copy_with_host(target, source, bytes, cudaMemcpyDeviceToHost, state_of(device));
+}
+
+void copy_between(std::byte* target, const std::string& target_device, const std::byte* source,
+                  const std::string& source_device, std::size_t bytes) {
+  if (bytes > 0) copy_between_gpus(target, state_of(target_device), source, state_of(source_device), bytes);
 }
 
 void copy_runs(std::byte* target, std::size_t target_stride, const std::byte* source, std::size_t run_bytes,
@@ -142,18 +140,8 @@ void set_zero(std::byte* target, const std::string& device, std::size_t bytes) {
   check(cudaMemsetAsync(target, 0, bytes, state.work().handle()), "cudaMemsetAsync");
 }
 
-memory_statistics statistics_of_memory(const std::string& device) { return state_of(device).memory().statistics(); }
-
 memory_statistics statistics_of_pinned_memory() { return pinned_memory().statistics(); }
 
-void set_memory_limit(const std::string& device, std::size_t bytes) { state_of(device).memory().set_limit(bytes); }
-
 void release_kept_pinned_memory() { pinned_memory().release_kept(); }
-
-void release_kept_memory(const std::string& device) {
-  auto& state = state_of(device);
-  state.make_current();
-  state.memory().release_kept();
-}
 
 }  // namespace troupe::cuda

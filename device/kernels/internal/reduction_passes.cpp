@@ -31,6 +31,14 @@ std::vector<reduction_pass> plan_passes(const shape& extents, const std::vector<
   return passes;
 }
 
+double reduced_count(const shape& extents, const std::vector<bool>& reduced) {
+  auto count = 1.0;
+  for (auto axis = std::size_t{0}; axis < reduced.size(); ++axis) {
+    if (reduced[axis]) count *= static_cast<double>(extents.begin()[axis]);
+  }
+  return count;
+}
+
 shape reduced_shape(const shape& extents, const std::vector<bool>& reduced) {
   std::vector<std::int64_t> kept;
   for (auto axis = std::size_t{0}; axis < reduced.size(); ++axis) {

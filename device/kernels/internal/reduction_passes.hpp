@@ -20,6 +20,9 @@ struct reduction_pass {
 /// One flag per axis, as reduction_axes::resolve gives them. No passes if no axis is reduced.
 std::vector<reduction_pass> plan_passes(const shape& extents, const std::vector<bool>& reduced);
 
+/// How many elements become one.
+double reduced_count(const shape& extents, const std::vector<bool>& reduced);
+
 /// The axes that are not reduced.
 shape reduced_shape(const shape& extents, const std::vector<bool>& reduced);
 

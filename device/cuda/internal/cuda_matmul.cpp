@@ -1,13 +1,10 @@
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/base/internal/lazy_library.hpp>
-#include <troupe/device/cuda/cuda_matmul.hpp>
 #include <troupe/device/cuda/internal/cuda_device_state.hpp>
-#include <troupe/device/tensor/internal/placement.hpp>
+#include <troupe/device/cuda/internal/cuda_kernels.hpp>
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <string_view>
@@ -67,44 +64,13 @@ class blas {
   cublasHandle_t handle_ = nullptr;
 };
 
-struct matrix {
-  std::int64_t rows;
-  std::int64_t columns;
-};
-
-matrix matrix_of(std::string_view name, const tensor& x, bool transposed) {
-  if (x.get_dtype() != dtype::float32 || x.rank() != 2) {
-    throw invalid_argument_error{
-        fmt::format("matmul: {} is {} of shape {}; expected a float32 matrix: cast or reshape it", name,
-                    to_string(x.get_dtype()), x.get_shape().to_string())};
-  }
-  const auto rows = x.get_shape()[0];
-  const auto columns = x.get_shape()[1];
-  if (std::max(rows, columns) > std::numeric_limits<int>::max()) {
-    throw invalid_argument_error{
-        fmt::format("matmul: {} has shape {}; expected extents below 2^31: split it", name, x.get_shape().to_string())};
-  }
-  return transposed ? matrix{columns, rows} : matrix{rows, columns};
-}
-
 }  // namespace
 
 tensor matmul(const tensor& a, const tensor& b, transposition transposed) {
-  const auto left = matrix_of("a", a, transposed.of_a);
-  const auto right = matrix_of("b", b, transposed.of_b);
-  if (left.columns != right.rows) {
-    throw invalid_argument_error{
-        fmt::format("matmul: a of shape {}{} and b of shape {}{} do not fit: {} columns meet {} rows",
-                    a.get_shape().to_string(), transposed.of_a ? " (transposed)" : "", b.get_shape().to_string(),
-                    transposed.of_b ? " (transposed)" : "", left.columns, right.rows)};
-  }
-  if (!is_on_gpu("matmul", {&a, &b})) {
-    throw failed_precondition_error{
-        "matmul: the matrices are on the host; use copy_to(\"GPU:0\"), or Eigen (eigen.hpp)"};
-  }
-  const shape extents{left.rows, right.columns};
-  if (extents.element_count() == 0 || left.columns == 0) return tensor::zeros(dtype::float32, extents, a.device());
-  auto result = tensor::uninitialised(dtype::float32, extents, a.device());
+  const auto rows = a.get_shape()[transposed.of_a ? 1 : 0];
+  const auto inner = a.get_shape()[transposed.of_a ? 0 : 1];
+  const auto columns = b.get_shape()[transposed.of_b ? 0 : 1];
+  auto result = tensor::uninitialised(dtype::float32, {rows, columns}, a.device());
   auto& gpu = state_of(a.device());
   gpu.make_current();
   blas::on(gpu).use([&](cublasHandle_t handle) {
@@ -115,9 +81,9 @@ tensor matmul(const tensor& a, const tensor& b, transposition transposed) {
     const auto stride = [](const tensor& x) { return static_cast<int>(x.get_shape()[1]); };
     const auto elements = [](const tensor& x) { return reinterpret_cast<const float*>(x.data()); };
     check_cublas(
-        cublas_sgemm(handle, operation(transposed.of_b), operation(transposed.of_a), static_cast<int>(right.columns),
-                     static_cast<int>(left.rows), static_cast<int>(left.columns), &one, elements(b), stride(b),
-                     elements(a), stride(a), &zero, reinterpret_cast<float*>(result.mutable_data()), stride(result)),
+        cublas_sgemm(handle, operation(transposed.of_b), operation(transposed.of_a), static_cast<int>(columns),
+                     static_cast<int>(rows), static_cast<int>(inner), &one, elements(b), stride(b), elements(a),
+                     stride(a), &zero, reinterpret_cast<float*>(result.mutable_data()), stride(result)),
         "cublasSgemm");
   });
   return result;
