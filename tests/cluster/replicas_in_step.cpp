@@ -3,6 +3,7 @@
 #include "process_cluster.hpp"
 #include "test_program.hpp"
 
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/runtime/dataset_sources.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
 #include <troupe/runtime/replica_context.hpp>
@@ -28,8 +29,8 @@ const std::vector<std::string> two_devices{"CPU:0", "CPU:1"};
 
 // --- results --------------------------------------------------------------------------------------------------------
 
-void compute(process_group& group) {
-  const multi_worker_mirrored_strategy strategy{group, two_devices};
+void compute_on(process_group& group, const std::vector<std::string>& devices) {
+  const multi_worker_mirrored_strategy strategy{group, devices};
   say("by {}", strategy.extended().communicator_description());
   const auto ids = strategy.run([] { return replica_context::current().replica_id_in_sync_group(); });
   say("ids {} {} of {}", ids[0], ids[1], strategy.num_replicas_in_sync());
@@ -51,14 +52,22 @@ void compute(process_group& group) {
   say("mean of the uneven batch {}", strategy.reduce(reduce_op::mean, share, 0).item<float>());
 }
 
-const group_program computes{"computes", compute};
+void compute_on_cpus(process_group& group) { compute_on(group, two_devices); }
 
-BOOST_AUTO_TEST_CASE(replicas_of_all_processes_compute_together) {
-  process_cluster cluster{computes.name(), {.workers = 1, .servers = 0}};
+void compute_on_emulated_gpus(process_group& group) {
+  emulate_gpus(2, {.delay_max = 200us, .seed = static_cast<std::uint64_t>(group.rank())});
+  compute_on(group, {"GPU:0", "GPU:1"});
+}
+
+const group_program computes{"computes", compute_on_cpus};
+const group_program computes_on_gpus{"computes_on_gpus", compute_on_emulated_gpus};
+
+void require_results(const group_program& program, const std::string& connection) {
+  process_cluster cluster{program.name(), {.workers = 1, .servers = 0}};
   cluster.start();
   for (const auto* task : {"chief", "worker 0"}) {
     const auto line = [&](const std::string& text) { cluster.wait_for(fmt::format("[{}] {}", task, text)); };
-    line("by threads in shared memory, 2 replicas on CPU:0..1; between processes shared memory, 2 ranks on one host");
+    line("by " + connection);
     line(task == std::string{"chief"} ? "ids 0 1 of 4" : "ids 2 3 of 4");
     line("reduced 6");
     line("all_reduced 10 10");
@@ -67,6 +76,19 @@ BOOST_AUTO_TEST_CASE(replicas_of_all_processes_compute_together) {
     line("mean of the uneven batch 3");
   }
   for (const auto& task : cluster.tasks()) BOOST_TEST(to_string(cluster.end_of(task)) == "exit code 0");
+}
+
+BOOST_AUTO_TEST_CASE(replicas_of_all_processes_compute_together) {
+  require_results(computes,
+                  "threads in shared memory, 2 replicas on CPU:0..1; between processes shared memory, 2 ranks on one "
+                  "host");
+}
+
+BOOST_AUTO_TEST_CASE(replicas_on_emulated_gpus_of_all_processes_compute_the_same_together) {
+  require_results(computes_on_gpus,
+                  "threads in shared memory, 2 replicas on GPU:0..1, GPUs through the host's memory (they are "
+                  "emulated); between processes shared memory, 2 ranks on one host; reductions and gathers outside of "
+                  "replicas on CPU:0");
 }
 
 void disagree(process_group& group) {

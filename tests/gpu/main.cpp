@@ -1,7 +1,7 @@
 // Says so, and leaves with the status that ctest takes for "skipped", when GPUs are asked for and there is none.
 #define BOOST_TEST_MODULE troupe
 #define BOOST_TEST_NO_MAIN
-#include "test_devices.hpp"
+#include "support/test_devices.hpp"
 
 #include <troupe/device/cuda/cuda_device.hpp>
 
@@ -11,7 +11,7 @@
 
 int main(int argc, char** argv) {
   constexpr auto skipped = 77;  // SKIP_RETURN_CODE in TroupeTargets.cmake
-  if (troupe::tests_gpus() && troupe::cuda::physical_device_count() == 0) {
+  if (troupe::tests_gpus() && troupe::test_devices().empty()) {
     std::puts(troupe::cuda::is_built() ? "skipped: there is no CUDA device on this machine"
                                        : "skipped: troupe was built without CUDA");
     return skipped;

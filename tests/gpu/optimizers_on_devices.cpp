@@ -1,5 +1,5 @@
 // Several steps of each optimizer on a device, against the same steps on the host: equal bit for bit.
-#include "test_devices.hpp"
+#include "support/test_devices.hpp"
 
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/kernels/optimizer_kernels.hpp>

@@ -1,6 +1,6 @@
 // Sums and means of a device against those of the host. The values are small integers, whose sums are exact in any
 // order.
-#include "test_devices.hpp"
+#include "support/test_devices.hpp"
 
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/kernels/elementwise.hpp>

@@ -1,14 +1,16 @@
 // Replicas whose values and variables are on their own devices.
-#include "test_devices.hpp"
+#include "support/test_devices.hpp"
 
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/device/kernels/optimizer_kernels.hpp>
 #include <troupe/runtime/dataset_sources.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
 #include <troupe/runtime/replica_context.hpp>
+#include <troupe/runtime/strategy_extended.hpp>
 
 #include <boost/test/unit_test.hpp>
 
+#include <string>
 #include <vector>
 
 namespace troupe {
@@ -71,6 +73,19 @@ BOOST_AUTO_TEST_CASE(a_mirrored_variable_has_a_copy_on_each_device_that_stays_eq
     BOOST_TEST(each.read().copy_to("CPU:0").bitwise_equal(first));
   }
   BOOST_TEST(first_of(first) == 1.0f + sum_of_all() - 1.5f * sum_of_all() / static_cast<float>(replicas()));
+}
+
+BOOST_AUTO_TEST_CASE(a_strategy_says_how_emulated_gpus_communicate) {
+  if (!tests_emulated_gpus()) return;
+  const mirrored_strategy strategy{{"GPU:0", "GPU:1"}};
+  BOOST_TEST(strategy.extended().communicator_description() ==
+             "threads in shared memory, 2 replicas on GPU:0..1, GPUs through the host's memory (they are emulated); "
+             "reductions and gathers outside of replicas on CPU:0");
+  const replica_strategy_options options{.communication = {.implementation = communication_implementation::nccl}};
+  const auto by_nccl = [&] { return mirrored_strategy{{"GPU:0", "GPU:1"}, options}; };
+  BOOST_CHECK_EXCEPTION(by_nccl(), invalid_argument_error, [](const error& refused) {
+    return refused.message().find("they are emulated; use \"auto\"") != std::string::npos;
+  });
 }
 
 BOOST_AUTO_TEST_CASE(batches_arrive_on_the_replicas_devices) {

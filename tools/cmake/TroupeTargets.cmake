@@ -169,6 +169,24 @@ function(troupe_add_tests label program)
   endforeach()
 endfunction()
 
+# troupe_add_gpu_suite(NAME PROGRAM [TIMEOUT])
+# A suite that is written for any devices (tests/support/test_devices.hpp), besides on CPUs: as gpu.NAME on emulated GPUs, and
+# where there are real ones when the build is configured, as gpu.NAME_on_real_gpus.
+function(troupe_add_gpu_suite name target)
+  if(NOT TARGET gpu_tests)
+    add_custom_target(gpu_tests)
+  endif()
+  add_dependencies(gpu_tests ${target})
+  troupe_add_suite(gpu ${name} ${target} ${ARGN})
+  set_tests_properties(gpu.${name} PROPERTIES ENVIRONMENT "TROUPE_TEST_DEVICES=GPU;TROUPE_EMULATED_GPUS=8")
+  if(EXISTS /dev/nvidiactl)
+    add_test(NAME gpu.${name}_on_real_gpus
+             COMMAND ${target} --run_test=${name}_suite --log_level=test_suite --color_output=no)
+    set_tests_properties(gpu.${name}_on_real_gpus PROPERTIES LABELS gpu TIMEOUT 300 ENVIRONMENT TROUPE_TEST_DEVICES=GPU
+                                                             SKIP_RETURN_CODE 77 RESOURCE_LOCK gpu)
+  endif()
+endfunction()
+
 # troupe_add_suite(LABEL NAME PROGRAM [TIMEOUT])
 # The suite NAME_suite of a test program as the test LABEL.NAME.
 function(troupe_add_suite label name target)
@@ -186,8 +204,5 @@ function(troupe_add_suite label name target)
     set_tests_properties(${label}.${name} PROPERTIES PROCESSORS 2)
   elseif(label STREQUAL "hosts")
     set_tests_properties(${label}.${name} PROPERTIES PROCESSORS 2 SKIP_RETURN_CODE 77)
-  elseif(label STREQUAL "gpu")
-    set_tests_properties(${label}.${name} PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT TROUPE_TEST_DEVICES=GPU
-                                                     RESOURCE_LOCK gpu)
   endif()
 endfunction()

@@ -29,14 +29,14 @@ dataset some_images() { return {first_of(images().train, 1500), first_of(images(
 const recipe chosen{.epochs = 2, .batch_size = 50};
 
 double accuracy_with(int replicas) {
-  const mirrored_strategy strategy{cpus(replicas)};
+  const mirrored_strategy strategy{replica_devices(replicas)};
   const auto network = make_mirrored_network(strategy, chosen);
   const auto result = train_mirrored(strategy, network, some_images().train, chosen);
   BOOST_TEST(result.steps == 60);
   BOOST_TEST(result.images == 3'000);
   BOOST_TEST(copies_are_equal(network.parameters));
   BOOST_TEST(copies_are_equal(network.second_moments));
-  return accuracy(values_of(network.parameters), some_images().test);
+  return accuracy(values_on_host(network.parameters), some_images().test);
 }
 
 BOOST_AUTO_TEST_CASE(one_two_and_four_replicas_reach_the_accuracy_of_the_plain_loop_with_bitwise_equal_copies) {
@@ -54,10 +54,10 @@ BOOST_AUTO_TEST_CASE(a_step_is_the_same_whether_a_batch_divides_evenly_or_not) {
   const auto few = first_of(images().train, 31);
   std::vector<std::vector<tensor>> trained;
   for (const auto replicas : {1, 4}) {
-    const mirrored_strategy strategy{cpus(replicas)};
+    const mirrored_strategy strategy{replica_devices(replicas)};
     const auto network = make_mirrored_network(strategy, small);
     BOOST_TEST(train_mirrored(strategy, network, few, small).images == 31);
-    trained.push_back(values_of(network.parameters));
+    trained.push_back(values_on_host(network.parameters));
   }
   for (auto i = std::size_t{0}; i < trained[0].size(); ++i) {
     const auto one = trained[0][i].values<float>();

@@ -1,13 +1,13 @@
 // What a program hears that names a GPU where there is none. With a GPU, the cases are skipped.
+#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/collectives/communicators.hpp>
 #include <troupe/device/collectives/internal/through_host_communicator.hpp>
 #include <troupe/device/collectives/nccl_communicator.hpp>
 #include <troupe/device/collectives/thread_communicator.hpp>
 #include <troupe/device/cuda/cuda_device.hpp>
-#include <troupe/device/cuda/cuda_matmul.hpp>
-#include <troupe/device/cuda/internal/cuda_memory.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
+#include <troupe/device/kernels/matmul.hpp>
 #include <troupe/device/kernels/optimizer_kernels.hpp>
 #include <troupe/device/kernels/reduction.hpp>
 #include <troupe/device/tensor/dlpack.hpp>
@@ -41,7 +41,7 @@ tensor on_gpu() {
 
 BOOST_AUTO_TEST_SUITE(without_a_gpu, *boost::unit_test::precondition(no_gpu))
 
-BOOST_AUTO_TEST_CASE(there_are_no_devices_to_list) { BOOST_TEST(cuda::device_names().empty()); }
+BOOST_AUTO_TEST_CASE(there_are_no_devices_to_list) { BOOST_TEST(gpu_names().empty()); }
 
 BOOST_AUTO_TEST_CASE(tensors_cannot_be_made_there) {
   const auto x = tensor::zeros(dtype::float32, {2});
@@ -63,14 +63,14 @@ BOOST_AUTO_TEST_CASE(tensors_that_claim_to_be_there_cannot_be_worked_on) {
   BOOST_CHECK_EXCEPTION(concatenate(std::vector{x, x}, 0), unavailable_error, is_helpful);
   BOOST_CHECK_EXCEPTION(to_dlpack(x), unavailable_error, is_helpful);
   const auto matrix = x.reshape({2, 1});
-  BOOST_CHECK_EXCEPTION(cuda::matmul(matrix, matrix, {.of_a = true}), unavailable_error, is_helpful);
+  BOOST_CHECK_EXCEPTION(matmul(matrix, matrix, {.of_a = true}), unavailable_error, is_helpful);
 }
 
 BOOST_AUTO_TEST_CASE(devices_cannot_be_asked) {
-  BOOST_CHECK_EXCEPTION(cuda::describe("GPU:0"), unavailable_error, is_helpful);
-  BOOST_CHECK_EXCEPTION(cuda::synchronize("GPU:0"), unavailable_error, is_helpful);
+  BOOST_CHECK_EXCEPTION(describe_device("GPU:0"), unavailable_error, is_helpful);
+  BOOST_CHECK_EXCEPTION(synchronize_device("GPU:0"), unavailable_error, is_helpful);
   BOOST_CHECK_EXCEPTION(cuda::stream_of("GPU:0"), unavailable_error, is_helpful);
-  BOOST_CHECK_EXCEPTION(cuda::statistics_of_memory("GPU:0"), unavailable_error, is_helpful);
+  BOOST_CHECK_EXCEPTION(accelerator_of("GPU:0"), unavailable_error, is_helpful);
 }
 
 BOOST_AUTO_TEST_CASE(groups_cannot_be_made_there) {
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(the_other_ranks_hear_that_a_rank_has_no_gpu) {
 }
 
 BOOST_AUTO_TEST_CASE(pinned_memory_is_ordinary_memory) {
-  auto memory = cuda::allocate_pinned(100);
+  auto memory = allocate_pinned(100);
   BOOST_TEST(memory.on_host());
   BOOST_TEST(memory.mutable_data() != nullptr);
 }

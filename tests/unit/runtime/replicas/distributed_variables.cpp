@@ -41,7 +41,7 @@ std::vector<float> alike(int count, float value) { return std::vector(static_cas
 
 /// One strategy with variables of every kind.
 struct replicas {
-  explicit replicas(int given) : count(given), strategy(cpus(given)) {}
+  explicit replicas(int given) : count(given), strategy(replica_devices(given)) {}
 
   distributed_variable make(variable_synchronization synchronization, variable_aggregation aggregation,
                             float initial = 0) {
@@ -126,7 +126,7 @@ BOOST_DATA_TEST_CASE(on_write_mean_takes_the_mean_and_plain_numbers_as_they_are,
 }
 
 BOOST_DATA_TEST_CASE(on_write_mean_of_integers_takes_plain_numbers_only, replica_counts, count) {
-  const mirrored_strategy strategy{cpus(count)};
+  const mirrored_strategy strategy{replica_devices(count)};
   const auto steps = strategy.variable("steps", 0, {.aggregation = variable_aggregation::mean});
   strategy.run([&] { steps.assign_add(1); });
   BOOST_TEST(steps.item<int>() == 1);
@@ -145,7 +145,7 @@ BOOST_DATA_TEST_CASE(on_write_only_first_replica_takes_replica_0s_value, replica
 }
 
 BOOST_AUTO_TEST_CASE(all_copies_stay_bitwise_equal) {  // V-2
-  const mirrored_strategy strategy{cpus(4)};
+  const mirrored_strategy strategy{replica_devices(4)};
   const auto v = strategy.variable("v", tensor::of({0.1f, 0.2f, 0.3f}), {.aggregation = variable_aggregation::mean});
   strategy.run([&] {
     auto x = tensor::of({own() / 3, own() * 1e10f, 1e-20f / own()});
@@ -287,7 +287,7 @@ BOOST_DATA_TEST_CASE(saving_and_restoring_keeps_the_value_across_replicas, repli
 }
 
 BOOST_AUTO_TEST_CASE(a_restored_sum_of_integers_is_truncated_to_shares) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto v = strategy.variable("v", 0, {.synchronization = on_read, .aggregation = variable_aggregation::sum});
   v.assign(8);
   BOOST_TEST(v.components()[0].item<int>() == 4);
@@ -314,8 +314,8 @@ BOOST_DATA_TEST_CASE(inside_update_only_that_copy_is_read_and_written,
 }
 
 BOOST_AUTO_TEST_CASE(another_strategys_replica_context_may_read_but_not_write) {
-  const mirrored_strategy owner{cpus(2)};
-  const mirrored_strategy other{cpus(2)};
+  const mirrored_strategy owner{replica_devices(2)};
+  const mirrored_strategy other{replica_devices(2)};
   const auto v = owner.variable("v", 1.0f, {.aggregation = variable_aggregation::sum});
   const auto total =
       owner.variable("total", 1.0f, {.synchronization = on_read, .aggregation = variable_aggregation::sum});

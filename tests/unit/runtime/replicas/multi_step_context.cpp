@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(multi_step_context_suite)
 namespace {
 
 struct two_replicas {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   strategy_extended extended = strategy.extended();
   /// Replica i gets row i of each pair: (1, 2), (3, 4), (5, 6).
   distributed_dataset<tensor> input =

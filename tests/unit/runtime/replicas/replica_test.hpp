@@ -1,6 +1,8 @@
 // What tests of replica strategies have in common.
 #pragma once
 
+#include "support/test_devices.hpp"
+
 #include <troupe/runtime/mirrored_strategy.hpp>
 #include <troupe/runtime/replica_context.hpp>
 #include <troupe/runtime/strategy_extended.hpp>
@@ -15,11 +17,9 @@
 
 namespace troupe {
 
-/// "CPU:0", "CPU:1", ...
-inline std::vector<std::string> cpus(int count) {
-  std::vector<std::string> names;
-  for (auto i = 0; i < count; ++i) names.push_back(fmt::format("CPU:{}", i));
-  return names;
+/// As errors name it that is on replica_devices.
+inline std::string name_of_replica(int id) {
+  return fmt::format("replica {} ({})", id, replica_devices(id + 1).back());
 }
 
 template <class T>
@@ -29,10 +29,11 @@ std::vector<T> all(const distributed_values<T>& values) {
   return result;
 }
 
-/// The elements of a tensor.
+/// The elements of a tensor, wherever it is.
 template <tensor_element T>
 std::vector<T> elements(const tensor& x) {
-  const auto values = x.values<T>();
+  const auto on_host = x.copy_to("CPU:0");
+  const auto values = on_host.values<T>();
   return {values.begin(), values.end()};
 }
 

@@ -48,7 +48,7 @@ std::vector<float> copies_of(const distributed_variable& v) {
 
 BOOST_AUTO_TEST_CASE(each_kind_of_variable_is_saved_as_one_value_and_restored_by_its_rule) {
   const checkpoint_path file;
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto mirrored = strategy.variable("mirrored", 1.0f);
   const auto sum = strategy.variable("sum", 0.0f, on_read(variable_aggregation::sum));
   const auto mean = strategy.variable("mean", 0.0f, on_read(variable_aggregation::mean));
@@ -69,13 +69,13 @@ BOOST_AUTO_TEST_CASE(each_kind_of_variable_is_saved_as_one_value_and_restored_by
 
 BOOST_AUTO_TEST_CASE(a_checkpoint_of_two_replicas_restores_into_four_and_into_one) {
   const checkpoint_path file;
-  const mirrored_strategy two{cpus(2)};
+  const mirrored_strategy two{replica_devices(2)};
   assign_three_and_four(two, two.variable("sum", 0.0f, on_read(variable_aggregation::sum)));
   const auto kept = two.variable("sum again", 0.0f, on_read(variable_aggregation::sum));
   assign_three_and_four(two, kept);
   save_checkpoint(two, file.name());
   for (const auto replicas : {1, 4}) {
-    const mirrored_strategy other{cpus(replicas)};
+    const mirrored_strategy other{replica_devices(replicas)};
     const auto sum = other.variable("sum again", 0.0f, on_read(variable_aggregation::sum));
     restore_checkpoint(other, file.name());
     BOOST_TEST(sum.item<float>() == 7.0f);
@@ -85,15 +85,15 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_of_two_replicas_restores_into_four_and_into_on
 
 BOOST_AUTO_TEST_CASE(nothing_is_changed_when_a_variable_is_missing_or_of_another_shape) {
   const checkpoint_path file;
-  const mirrored_strategy saved{cpus(1)};
+  const mirrored_strategy saved{replica_devices(1)};
   const auto a = saved.variable("a", 1.0f);
   save_checkpoint(saved, file.name());
-  const mirrored_strategy strategy{cpus(1)};
+  const mirrored_strategy strategy{replica_devices(1)};
   const auto same = strategy.variable("a", 2.0f);
   const auto missing = strategy.variable("b", 2.0f);
   BOOST_CHECK_THROW(restore_checkpoint(strategy, file.name()), not_found_error);
   BOOST_TEST(same.item<float>() == 2.0f);
-  const mirrored_strategy wider{cpus(1)};
+  const mirrored_strategy wider{replica_devices(1)};
   const auto other_shape = wider.variable("a", tensor::of({2.0f, 2.0f}));
   require_error<invalid_argument_error>("the variable is float32 (2,)",
                                         [&] { restore_checkpoint(wider, file.name()); });
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_changed_when_a_variable_is_missing_or_of_another
 
 BOOST_AUTO_TEST_CASE(a_variable_without_a_value_across_replicas_cannot_be_saved) {
   const checkpoint_path file;
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto v = strategy.variable("v", 0.0f, on_read(variable_aggregation::none));
   require_error<invalid_argument_error>("no aggregation", [&] { save_checkpoint(strategy, file.name()); });
   BOOST_TEST(!std::filesystem::exists(file.name()));

@@ -62,7 +62,7 @@ void require_part(const std::string& text, const std::string& part) {
 // --- all_reduce -----------------------------------------------------------------------------------------------------
 
 BOOST_DATA_TEST_CASE(every_operation_gives_every_replica_the_reduction, replica_counts, count) {
-  const mirrored_strategy strategy{cpus(count)};
+  const mirrored_strategy strategy{replica_devices(count)};
   const auto reduced = [&](reduce_op op) {
     const auto results = strategy.run([&] {
       return all_reduced(op, tensor::of({static_cast<float>(my_id() + 1), -2.0f}));
@@ -80,7 +80,7 @@ BOOST_DATA_TEST_CASE(every_operation_gives_every_replica_the_reduction, replica_
 }
 
 BOOST_AUTO_TEST_CASE(numbers_and_structures_are_reduced_leaf_by_leaf) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   struct statistics {
     double loss = 0;
     std::int64_t seen = 0;
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(numbers_and_structures_are_reduced_leaf_by_leaf) {
 }
 
 BOOST_AUTO_TEST_CASE(results_are_bitwise_equal_on_all_replicas) {
-  const mirrored_strategy strategy{cpus(4)};
+  const mirrored_strategy strategy{replica_devices(4)};
   const auto results = strategy.run([] {
     std::mt19937 random{static_cast<unsigned>(my_id())};
     std::uniform_real_distribution<float> exponent{-20, 20};
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(results_are_bitwise_equal_on_all_replicas) {
 }
 
 BOOST_AUTO_TEST_CASE(the_mean_of_integers_and_negative_options_are_refused_before_anything_is_sent) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   require_error<invalid_argument_error>("mean", [&] { strategy.run([] { all_reduced(reduce_op::mean, 1); }); });
   require_error<invalid_argument_error>("bytes_per_pack", [&] {
     strategy.run([] { replica_context::current().all_reduce(reduce_op::sum, 1.0f, {.bytes_per_pack = -1}); });
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(the_mean_of_integers_and_negative_options_are_refused_befor
 }
 
 BOOST_DATA_TEST_CASE(sparse_values_are_concatenated_and_their_mean_divides_by_the_replicas, replica_counts, count) {
-  const mirrored_strategy strategy{cpus(count)};
+  const mirrored_strategy strategy{replica_devices(count)};
   const auto results = strategy.run([] {
     const auto id = my_id();
     // Replica i brings i + 1 rows.
@@ -153,7 +153,7 @@ BOOST_DATA_TEST_CASE(sparse_values_are_concatenated_and_their_mean_divides_by_th
 // --- all_gather -----------------------------------------------------------------------------------------------------
 
 BOOST_DATA_TEST_CASE(all_gather_joins_uneven_tensors_in_the_order_of_replicas, replica_counts, count) {
-  const mirrored_strategy strategy{cpus(count)};
+  const mirrored_strategy strategy{replica_devices(count)};
   const auto results = strategy.run([] {
     const auto id = my_id();
     return replica_context::current().all_gather(tensor::full(shape{id, 2}, id), 0);
@@ -167,7 +167,7 @@ BOOST_DATA_TEST_CASE(all_gather_joins_uneven_tensors_in_the_order_of_replicas, r
 }
 
 BOOST_AUTO_TEST_CASE(all_gather_takes_any_axis_and_structures) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   strategy.run([] {
     const auto id = my_id();
     const auto [wide, list] = replica_context::current().all_gather(
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(all_gather_takes_any_axis_and_structures) {
 }
 
 BOOST_AUTO_TEST_CASE(all_gather_refuses_scalars_unknown_axes_and_other_differences) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto gathered = [&](int axis, auto make) {
     return
         [&strategy, axis, make] { strategy.run([&] { replica_context::current().all_gather(make(my_id()), axis); }); };
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(all_gather_refuses_scalars_unknown_axes_and_other_differenc
 // --- replicas that do not do the same -------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(different_collectives_are_named_and_nobody_hangs) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   complaints heard;
   BOOST_CHECK_THROW(strategy.run([&] {
     heard.listen([] {
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(different_collectives_are_named_and_nobody_hangs) {
 }
 
 BOOST_AUTO_TEST_CASE(different_sizes_types_and_operations_are_named) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto refused = [&](const std::string& part, auto call) {
     require_error<failed_precondition_error>(part, [&] { strategy.run([&] { call(my_id()); }); });
     require_usable(strategy);
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(different_sizes_types_and_operations_are_named) {
 }
 
 BOOST_AUTO_TEST_CASE(a_replica_that_returns_without_the_others_collective_is_named) {
-  const mirrored_strategy strategy{cpus(3)};
+  const mirrored_strategy strategy{replica_devices(3)};
   complaints heard;
   require_error<failed_precondition_error>("replica 1 has returned without having called it", [&] {
     strategy.run([&] {
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(a_replica_that_returns_without_the_others_collective_is_nam
 }
 
 BOOST_AUTO_TEST_CASE(a_replica_in_merge_call_while_another_is_in_a_collective_is_named) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   for (auto round = 0; round < 20; ++round) {
     complaints heard;
     require_error<failed_precondition_error>("replica 1 waits in merge_call", [&] {
@@ -260,10 +260,10 @@ BOOST_AUTO_TEST_CASE(a_replica_in_merge_call_while_another_is_in_a_collective_is
 }
 
 BOOST_AUTO_TEST_CASE(a_replica_that_throws_ends_the_collective_of_the_others_with_an_error_that_names_it) {
-  const mirrored_strategy strategy{cpus(3)};
+  const mirrored_strategy strategy{replica_devices(3)};
   for (auto round = 0; round < 20; ++round) {
     complaints heard;
-    require_error<out_of_range_error>("replica 2 (CPU:2) failed", [&] {
+    require_error<out_of_range_error>(name_of_replica(2) + " failed", [&] {
       strategy.run([&] {
         if (my_id() == 2) throw out_of_range_error{"no such row"};
         heard.listen([] { all_reduced(reduce_op::sum, tensor::zeros(dtype::float32, {100})); });
@@ -271,14 +271,14 @@ BOOST_AUTO_TEST_CASE(a_replica_that_throws_ends_the_collective_of_the_others_wit
     });
     for (const auto replica : {0, 1}) {
       BOOST_TEST((heard.code(replica) == status_code::aborted), heard.text(replica));
-      require_part(heard.text(replica), "replica 2 (CPU:2) failed");
+      require_part(heard.text(replica), name_of_replica(2) + " failed");
     }
     require_usable(strategy);
   }
 }
 
 BOOST_AUTO_TEST_CASE(the_deadline_of_a_collective_names_who_is_missing) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   std::latch may_end{1};
   complaints heard;
   BOOST_CHECK_THROW(strategy.run([&] {
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(the_deadline_of_a_collective_names_who_is_missing) {
 }
 
 BOOST_AUTO_TEST_CASE(the_timeout_of_a_call_counts_more_than_that_of_its_strategy) {
-  const mirrored_strategy strategy{cpus(2), {.communication = {.timeout = std::chrono::seconds{20}}}};
+  const mirrored_strategy strategy{replica_devices(2), {.communication = {.timeout = std::chrono::seconds{20}}}};
   const communication_options soon{.timeout = std::chrono::milliseconds{20}};
   const auto late = [&](auto collective) {
     complaints heard;
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(the_timeout_of_a_call_counts_more_than_that_of_its_strategy
 }
 
 BOOST_AUTO_TEST_CASE(collectives_and_merge_calls_may_follow_each_other_in_any_order) {
-  const mirrored_strategy strategy{cpus(4)};
+  const mirrored_strategy strategy{replica_devices(4)};
   const auto results = strategy.run([] {
     auto x = my_id();
     for (auto i = 0; i < 20; ++i) {
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(collectives_and_merge_calls_may_follow_each_other_in_any_or
 // --- update in replica context --------------------------------------------------------------------------------------
 
 BOOST_DATA_TEST_CASE(update_changes_this_replicas_copy_in_update_context, replica_counts, count) {
-  const mirrored_strategy strategy{cpus(count)};
+  const mirrored_strategy strategy{replica_devices(count)};
   const auto v = strategy.variable("v", 1.0f);
   const auto results = strategy.run([&] {
     return replica_context::current().update(
@@ -359,12 +359,12 @@ BOOST_DATA_TEST_CASE(update_changes_this_replicas_copy_in_update_context, replic
         },
         2.0f);
   });
-  BOOST_TEST(all(results) == cpus(count));
+  BOOST_TEST(all(results) == replica_devices(count));
   for (const auto& each : v.components()) BOOST_TEST(each.item<float>() == 3.0f);
 }
 
 BOOST_AUTO_TEST_CASE(update_changes_a_variable_that_replicas_share_once) {
-  const central_storage_strategy strategy{cpus(3)};
+  const central_storage_strategy strategy{replica_devices(3)};
   const auto v = strategy.variable("v", 1.0f);
   const auto results = strategy.run([&] {
     return replica_context::current().update(
@@ -382,7 +382,7 @@ BOOST_AUTO_TEST_CASE(update_changes_a_variable_that_replicas_share_once) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(limits_beyond_the_end_of_the_clock_are_none) {
-  const mirrored_strategy strategy{cpus(2),
+  const mirrored_strategy strategy{replica_devices(2),
                                    {.step_limit = duration::max(), .communication = {.timeout = duration::max()}}};
   const auto sums = strategy.run([] { return replica_context::current().all_reduce(reduce_op::sum, 1.0f); });
   BOOST_TEST(all(sums) == (std::vector{2.0f, 2.0f}));

@@ -35,7 +35,7 @@ per_replica<float> counting(int count) {
 // --- call_for_each_replica ------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(call_for_each_replica_runs_the_seeds_example) {
-  const mirrored_strategy distribution{cpus(2)};
+  const mirrored_strategy distribution{replica_devices(2)};
   const auto scope = distribution.scope();
   // Sums the values across replicas.
   const auto merge = [](troupe::strategy& here, const per_replica<int>& three_plus_replica_id) {
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(call_for_each_replica_runs_the_seeds_example) {
 }
 
 BOOST_AUTO_TEST_CASE(call_for_each_replica_is_refused_in_replica_context) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   require_error<failed_precondition_error>("run() needs cross-replica context", [&] {
     strategy.run([&] { strategy.extended().call_for_each_replica([] {}); });
   });
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(call_for_each_replica_is_refused_in_replica_context) {
 // --- reduce_to ------------------------------------------------------------------------------------------------------
 
 BOOST_DATA_TEST_CASE(reduce_to_mirrors_the_reduction_over_its_destinations, replica_counts, count) {
-  const mirrored_strategy strategy{cpus(count)};
+  const mirrored_strategy strategy{replica_devices(count)};
   const auto extended = strategy.extended();
   const auto values = counting(count);
   const auto sum = static_cast<float>(count * (count + 1)) / 2;
@@ -84,7 +84,7 @@ BOOST_DATA_TEST_CASE(reduce_to_mirrors_the_reduction_over_its_destinations, repl
 }
 
 BOOST_AUTO_TEST_CASE(reduce_to_takes_aggregations_as_operations_but_none) {
-  const mirrored_strategy strategy{cpus(3)};
+  const mirrored_strategy strategy{replica_devices(3)};
   const auto reduced = [&](variable_aggregation aggregation) {
     return strategy.extended().reduce_to(aggregation, per_replica<float>{{1, 2, 6}}, "CPU:0").get();
   };
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(reduce_to_takes_aggregations_as_operations_but_none) {
 }
 
 BOOST_AUTO_TEST_CASE(reduce_to_of_mirrored_values_is_their_mean_but_no_sum) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto extended = strategy.extended();
   const mirrored<float> same{{3.0f, 3.0f}};
   BOOST_TEST(extended.reduce_to(reduce_op::mean, same, "CPU:0").get() == 3.0f);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(reduce_to_of_mirrored_values_is_their_mean_but_no_sum) {
 }
 
 BOOST_AUTO_TEST_CASE(reduce_to_refuses_bad_destinations_operations_hints_and_contexts) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto extended = strategy.extended();
   const auto values = counting(2);
   const auto to = [&](const auto& where) {
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(reduce_to_refuses_bad_destinations_operations_hints_and_con
 // --- batch_reduce_to, broadcast_to ----------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(batch_reduce_to_gives_the_results_in_the_order_of_the_pairs) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto v = strategy.variable("v", tensor::of({0.0f, 0.0f}));
   const per_replica<tensor> ones{{tensor::of({1.0f, 1.0f}), tensor::of({3.0f, 5.0f})}};
   const per_replica<tensor> scalars{{tensor::scalar(1), tensor::scalar(2)}};
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(batch_reduce_to_gives_the_results_in_the_order_of_the_pairs
 }
 
 BOOST_AUTO_TEST_CASE(broadcast_to_mirrors_a_value_over_its_destinations) {
-  const mirrored_strategy strategy{cpus(3)};
+  const mirrored_strategy strategy{replica_devices(3)};
   const auto extended = strategy.extended();
   const auto v = strategy.variable("v", 0.0f);
   BOOST_TEST(all(extended.broadcast_to(5, v)) == std::vector(3, 5));
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(broadcast_to_mirrors_a_value_over_its_destinations) {
 // --- update ---------------------------------------------------------------------------------------------------------
 
 BOOST_DATA_TEST_CASE(update_calls_the_function_for_each_copy_with_its_own_arguments, replica_counts, count) {
-  const mirrored_strategy strategy{cpus(count)};
+  const mirrored_strategy strategy{replica_devices(count)};
   const auto v = strategy.variable("v", 1.0f);
   const auto everywhere = strategy.extended().broadcast_to(2.0f, v);
   devices seen;
@@ -178,25 +178,25 @@ BOOST_DATA_TEST_CASE(update_calls_the_function_for_each_copy_with_its_own_argume
       },
       everywhere, std::tuple{everywhere, 7}, 10.0f);
   static_assert(std::is_same_v<decltype(results), const mirrored<float>>);
-  BOOST_TEST(seen == cpus(count));
+  BOOST_TEST(seen == replica_devices(count));
   BOOST_TEST(all(results) == std::vector(static_cast<std::size_t>(count), 41.0f));
   BOOST_TEST(copies(v) == all(results));
 }
 
 BOOST_AUTO_TEST_CASE(update_ungrouped_gives_a_list_with_the_result_of_each_copy) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto v = strategy.variable("v", 1.0f);
   const auto names =
       strategy.extended().update<grouping::ungrouped>(v, [](const variable_component& copy) { return copy.device(); });
   static_assert(std::is_same_v<decltype(names), const devices>);
-  BOOST_TEST(names == cpus(2));
+  BOOST_TEST(names == replica_devices(2));
   strategy.extended().update(v, [](const variable_component& copy) { copy.assign(3.0f); });
   BOOST_TEST(copies(v) == std::vector(2, 3.0f));
 }
 
 BOOST_AUTO_TEST_CASE(update_is_refused_for_variables_of_others_and_in_replica_context) {
-  const mirrored_strategy strategy{cpus(2)};
-  const mirrored_strategy other{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
+  const mirrored_strategy other{replica_devices(2)};
   const auto v = other.variable("v", 1.0f);
   const auto nothing = [](const variable_component&) {};
   require_error<invalid_argument_error>("variable \"v\" belongs to another strategy",
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(update_is_refused_for_variables_of_others_and_in_replica_co
   require_error<failed_precondition_error>("get there with merge_call",
                                            [&] { other.run([&] { other.extended().update(v, nothing); }); });
   // Two values for three copies.
-  const mirrored_strategy three{cpus(3)};
+  const mirrored_strategy three{replica_devices(3)};
   const auto w = three.variable("w", 1.0f);
   require_error<out_of_range_error>("no value of replica 2", [&] {
     three.extended().update(
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(update_is_refused_for_variables_of_others_and_in_replica_co
 }
 
 BOOST_AUTO_TEST_CASE(update_non_slot_calls_the_function_for_each_device) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto extended = strategy.extended();
   const auto where = extended.non_slot_devices({});
   auto calls = 0;
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(update_non_slot_calls_the_function_for_each_device) {
 
 /// The standard pattern of seed 003: gradients are merged, summed to their variables' devices, and applied there.
 BOOST_DATA_TEST_CASE(the_standard_update_pattern_keeps_all_copies_equal, replica_counts, count) {
-  const mirrored_strategy strategy{cpus(count)};
+  const mirrored_strategy strategy{replica_devices(count)};
   const std::vector variables{strategy.variable("weights", tensor::of({1.0f, 2.0f})),
                               strategy.variable("bias", tensor::of({0.5f}))};
   const auto apply = [](troupe::strategy& here, const std::vector<per_replica<tensor>>& gradients,

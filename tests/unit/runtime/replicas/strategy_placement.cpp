@@ -35,22 +35,22 @@ std::vector<float> copies(const distributed_variable& v) {
 // --- where variables go ---------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(non_slot_devices_are_all_parameter_devices) {
-  const mirrored_strategy strategy{cpus(2)};
-  BOOST_TEST(strategy.extended().non_slot_devices(strategy.variables()) == cpus(2));
-  const central_storage_strategy central{cpus(2), "CPU:7"};
+  const mirrored_strategy strategy{replica_devices(2)};
+  BOOST_TEST(strategy.extended().non_slot_devices(strategy.variables()) == replica_devices(2));
+  const central_storage_strategy central{replica_devices(2), "CPU:7"};
   BOOST_TEST(central.extended().non_slot_devices({}) == devices{"CPU:7"});
 }
 
 BOOST_AUTO_TEST_CASE(non_slot_devices_of_the_default_strategy_are_those_of_the_variable_with_the_smallest_name) {
   const auto alone = default_strategy();
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const std::vector variables{alone.variable("b", 0.0f), strategy.variable("a", 0.0f)};
-  BOOST_TEST(alone.extended().non_slot_devices(variables) == cpus(2));
+  BOOST_TEST(alone.extended().non_slot_devices(variables) == replica_devices(2));
   require_error<invalid_argument_error>("at least one variable", [&] { alone.extended().non_slot_devices({}); });
 }
 
 BOOST_AUTO_TEST_CASE(colocated_variables_go_where_the_other_is_until_the_block_ends) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto extended = strategy.extended();
   const auto scope = strategy.scope();
   const auto on = [&](const std::string& name) { return strategy.variable(name, 0.0f).devices(); };
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(colocated_variables_go_where_the_other_is_until_the_block_e
   BOOST_TEST(first.devices() == devices{"CPU:0"});
   {
     const auto inner = extended.colocate_vars_with(extended.worker_devices());
-    BOOST_TEST(on("inner") == cpus(2));
+    BOOST_TEST(on("inner") == replica_devices(2));
     const auto again = extended.colocate_vars_with(first);
     BOOST_TEST(on("again") == devices{"CPU:0"});
   }
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(colocated_variables_go_where_the_other_is_until_the_block_e
 }
 
 BOOST_AUTO_TEST_CASE(the_seeds_example_updates_variables_that_are_colocated) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto scope = strategy.scope();
   const auto var1 = strategy.variable("var1", 1.0f);
   const auto together = strategy.extended().colocate_vars_with(var1);
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(the_seeds_example_updates_variables_that_are_colocated) {
 }
 
 BOOST_AUTO_TEST_CASE(colocation_holds_for_variables_that_replicas_make) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto made = strategy.run([&] {
     const auto here = strategy.extended().colocate_vars_with(devices{"CPU:1"});
     return strategy.variable("v", 0.0f);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(colocation_holds_for_variables_that_replicas_make) {
 }
 
 BOOST_AUTO_TEST_CASE(a_colocated_variable_that_is_synchronised_on_read_still_has_a_copy_for_each_replica) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto scope = strategy.scope();
   const auto together = strategy.extended().colocate_vars_with(devices{"CPU:0"});
   const auto sum = strategy.variable(
@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(a_colocated_variable_that_is_synchronised_on_read_still_has
 }
 
 BOOST_AUTO_TEST_CASE(colocation_is_refused_for_variables_of_others_outside_of_the_scope_and_for_some_replicas) {
-  const mirrored_strategy strategy{cpus(4)};
-  const mirrored_strategy other{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(4)};
+  const mirrored_strategy other{replica_devices(2)};
   const auto mine = strategy.variable("mine", 0.0f);
   const auto theirs = other.variable("theirs", 0.0f);
   const auto colocate = [&](const auto& where) {
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(colocation_is_refused_for_variables_of_others_outside_of_th
 // --- variables and containers ---------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(read_var_aggregates_what_is_synchronised_on_read_and_copies_any_other_in_every_context) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto extended = strategy.extended();
   const auto plain = strategy.variable("plain", 4.0f);
   const auto sum = strategy.variable(
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(read_var_aggregates_what_is_synchronised_on_read_and_copies
 }
 
 BOOST_AUTO_TEST_CASE(value_container_finds_the_variable_of_a_component_and_is_anything_else_itself) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto extended = strategy.extended();
   const auto v = strategy.variable("v", 1.0f);
   for (const auto& component : v.components()) {
@@ -155,8 +155,8 @@ BOOST_AUTO_TEST_CASE(value_container_finds_the_variable_of_a_component_and_is_an
 }
 
 BOOST_AUTO_TEST_CASE(a_variable_belongs_to_the_strategy_that_made_it) {
-  const mirrored_strategy strategy{cpus(2)};
-  const mirrored_strategy other{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
+  const mirrored_strategy other{replica_devices(2)};
   const auto alone = default_strategy();
   const auto v = [&] {
     const auto scope = strategy.scope();
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_variable_belongs_to_the_strategy_that_made_it) {
 // --- input ----------------------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(make_host_dataset_slices_tensors_and_stacks_lists) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto extended = strategy.extended();
   const auto rows = extended.make_host_dataset(tensor::of(shape{2, 2}, {1.0f, 2.0f, 3.0f, 4.0f})).iterate();
   BOOST_TEST(elements<float>(rows.next()) == (std::vector{1.0f, 2.0f}));
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(make_host_dataset_slices_tensors_and_stacks_lists) {
 }
 
 BOOST_AUTO_TEST_CASE(make_host_dataset_refuses_what_has_no_rows_and_lists_that_do_not_stack) {
-  const auto extended = mirrored_strategy{cpus(1)}.extended();
+  const auto extended = mirrored_strategy{replica_devices(1)}.extended();
   require_error<invalid_argument_error>("empty list", [&] { extended.make_host_dataset(std::vector<tensor>{}); });
   require_error<invalid_argument_error>("()", [&] { extended.make_host_dataset(tensor::scalar(1)); });
   require_error<invalid_argument_error>("element 1 is int32 of shape (2,)", [&] {
@@ -211,8 +211,8 @@ BOOST_AUTO_TEST_CASE(worker_devices_run_replicas_and_parameter_devices_hold_vari
   const one_device_strategy single{"CPU:3"};
   BOOST_TEST(single.extended().worker_devices() == devices{"CPU:3"});
   BOOST_TEST(single.extended().parameter_devices() == devices{"CPU:3"});
-  const central_storage_strategy central{cpus(2), "CPU:5"};
-  BOOST_TEST(central.extended().worker_devices() == cpus(2));
+  const central_storage_strategy central{replica_devices(2), "CPU:5"};
+  BOOST_TEST(central.extended().worker_devices() == replica_devices(2));
   BOOST_TEST(central.extended().parameter_devices() == devices{"CPU:5"});
   const auto alone = default_strategy();
   BOOST_TEST(alone.extended().worker_devices() == devices{"CPU:0"});
@@ -223,8 +223,8 @@ BOOST_AUTO_TEST_CASE(worker_devices_run_replicas_and_parameter_devices_hold_vari
 // --- who carries values ----------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(a_strategy_says_how_its_replicas_communicate) {
-  BOOST_TEST(mirrored_strategy{cpus(4)}.extended().communicator_description() ==
-             "threads in shared memory, 4 replicas on CPU:0..3");
+  const mirrored_strategy mirrored{{"CPU:0", "CPU:1", "CPU:2", "CPU:3"}};
+  BOOST_TEST(mirrored.extended().communicator_description() == "threads in shared memory, 4 replicas on CPU:0..3");
   BOOST_TEST(one_device_strategy{"CPU:2"}.extended().communicator_description() ==
              "1 replica on CPU:2, which is alone");
   BOOST_TEST(default_strategy().extended().communicator_description() == "1 replica on CPU:0, which is alone");
@@ -232,13 +232,15 @@ BOOST_AUTO_TEST_CASE(a_strategy_says_how_its_replicas_communicate) {
 
 BOOST_AUTO_TEST_CASE(an_implementation_that_the_devices_cannot_have_is_refused_when_the_strategy_is_made) {
   const replica_strategy_options options{.communication = {.implementation = communication_implementation::nccl}};
-  require_error<invalid_argument_error>("NCCL connects GPUs only", [&] { mirrored_strategy{cpus(2), options}; });
+  require_error<invalid_argument_error>("NCCL connects GPUs only", [&] {
+    mirrored_strategy{{"CPU:0", "CPU:1"}, options};
+  });
 }
 
 BOOST_AUTO_TEST_CASE(the_decision_is_written_once_to_the_programs_log_and_nowhere_without_one) {
   std::ostringstream lines;
   {
-    mirrored_strategy{cpus(3)}.run([] {});
+    mirrored_strategy{replica_devices(3)}.run([] {});
   }  // nobody listens yet
   const auto log =
       std::make_shared<spdlog::logger>(program_log_name, std::make_shared<spdlog::sinks::ostream_sink_mt>(lines));
@@ -247,14 +249,15 @@ BOOST_AUTO_TEST_CASE(the_decision_is_written_once_to_the_programs_log_and_nowher
   const struct unregistering {
     ~unregistering() { spdlog::drop(program_log_name); }
   } last;
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{{"CPU:0", "CPU:1"}};
   for (auto i = 0; i < 3; ++i) strategy.run([] { replica_context::current().all_reduce(reduce_op::sum, 1.0f); });
   BOOST_TEST(lines.str() == "mirrored_strategy: threads in shared memory, 2 replicas on CPU:0..1\n");
 }
 
 BOOST_AUTO_TEST_CASE(a_strategy_of_one_process_initialises_saves_and_summarises_itself) {
-  for (const auto& strategy : std::vector<troupe::strategy>{one_device_strategy{"CPU:0"}, mirrored_strategy{cpus(2)},
-                                                            central_storage_strategy{cpus(2)}, default_strategy()}) {
+  for (const auto& strategy :
+       std::vector<troupe::strategy>{one_device_strategy{"CPU:0"}, mirrored_strategy{replica_devices(2)},
+                                     central_storage_strategy{replica_devices(2)}, default_strategy()}) {
     const auto extended = strategy.extended();
     BOOST_TEST(!extended.between_graph());
     BOOST_TEST(!extended.require_static_shapes());

@@ -20,14 +20,14 @@ BOOST_AUTO_TEST_SUITE(strategy_run_suite)
 namespace {
 
 BOOST_AUTO_TEST_CASE(run_calls_the_function_once_for_each_replica_and_regroups_the_results) {
-  const mirrored_strategy strategy{cpus(3)};
+  const mirrored_strategy strategy{replica_devices(3)};
   const auto ids = strategy.run([] { return replica_context::current().replica_id_in_sync_group(); });
   BOOST_TEST(all(ids) == (std::vector{0, 1, 2}));
   BOOST_TEST(strategy.num_replicas_in_sync() == 3);
 }
 
 BOOST_AUTO_TEST_CASE(the_example_of_the_architecture_gives_each_replica_the_sum_and_its_own_value) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   const auto results = strategy.run(
       [](float three) {
         const auto context = replica_context::current();
@@ -46,13 +46,13 @@ BOOST_AUTO_TEST_CASE(the_example_of_the_architecture_gives_each_replica_the_sum_
 }
 
 BOOST_AUTO_TEST_CASE(replicas_run_at_the_same_time) {
-  const mirrored_strategy strategy{cpus(3)};
+  const mirrored_strategy strategy{replica_devices(3)};
   std::latch all_there{3};
   strategy.run([&] { all_there.arrive_and_wait(); });
 }
 
 BOOST_AUTO_TEST_CASE(each_replica_has_a_thread_of_its_own_that_stays_the_same) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto here = [] { return std::this_thread::get_id(); };
   const auto first = strategy.run(here);
   const auto second = strategy.run(here);
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(each_replica_has_a_thread_of_its_own_that_stays_the_same) {
 }
 
 BOOST_AUTO_TEST_CASE(distributed_arguments_are_sliced_and_others_passed_as_they_are) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const per_replica<int> own{{10, 20}};
   const mirrored<std::string> same{{"x", "x"}};
   const std::tuple<per_replica<int>, int> nested{own, 5};
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(distributed_arguments_are_sliced_and_others_passed_as_they_
 }
 
 BOOST_AUTO_TEST_CASE(structures_of_results_are_regrouped_leaf_by_leaf) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   struct user_struct {
     int number = 0;
   };
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(structures_of_results_are_regrouped_leaf_by_leaf) {
 }
 
 BOOST_AUTO_TEST_CASE(results_of_different_structure_are_refused) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   require_error<invalid_argument_error>("replica 1 has a list of another length (2 instead of 1) than replica 0", [&] {
     strategy.run([] {
       const auto id = replica_context::current().replica_id_in_sync_group();
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(results_of_different_structure_are_refused) {
 // --- merge_call -----------------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(a_merge_function_runs_once_in_cross_replica_context_with_the_regrouped_arguments) {
-  mirrored_strategy strategy{cpus(4)};
+  mirrored_strategy strategy{replica_devices(4)};
   std::atomic<int> calls = 0;
   const auto results = strategy.run([&] {
     const auto context = replica_context::current();
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_merge_function_runs_once_in_cross_replica_context_with_th
 }
 
 BOOST_AUTO_TEST_CASE(a_merge_function_may_return_nothing_and_many_follow_each_other) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   auto rounds = 0;
   strategy.run([&] {
     for (auto i = 0; i < 100; ++i) replica_context::current().merge_call([&](troupe::strategy&) { ++rounds; });
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_merge_function_may_return_nothing_and_many_follow_each_ot
 }
 
 BOOST_AUTO_TEST_CASE(a_merge_function_may_run_a_function_on_the_replicas_that_wait) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   const auto results = strategy.run([] {
     const auto id = replica_context::current().replica_id_in_sync_group();
     return replica_context::current().merge_call(
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_merge_function_may_run_a_function_on_the_replicas_that_wa
 }
 
 BOOST_AUTO_TEST_CASE(different_merge_functions_are_an_error_that_names_both_before_anything_runs) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   std::atomic<int> calls = 0;
   require_error<failed_precondition_error>("all replicas must bring the same merge function", [&] {
     strategy.run([&] {
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(different_merge_functions_are_an_error_that_names_both_befo
 }
 
 BOOST_AUTO_TEST_CASE(arguments_of_different_types_are_an_error) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   const auto merge = [](troupe::strategy&, const auto&) {};
   require_error<invalid_argument_error>("all replicas must bring the same structure", [&] {
     strategy.run([&] {
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(arguments_of_different_types_are_an_error) {
 }
 
 BOOST_AUTO_TEST_CASE(a_replica_that_returns_without_the_merge_call_of_the_others_is_named) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   require_error<failed_precondition_error>("different number of merge_call() calls", [&] {
     strategy.run([] {
       const auto context = replica_context::current();
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_replica_that_returns_without_the_merge_call_of_the_others
 }
 
 BOOST_AUTO_TEST_CASE(what_a_replica_throws_reaches_the_caller_and_releases_the_others_with_its_name) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   struct own_exception : std::runtime_error {
     using runtime_error::runtime_error;
   };
@@ -209,13 +209,13 @@ BOOST_AUTO_TEST_CASE(what_a_replica_throws_reaches_the_caller_and_releases_the_o
     }
   }),
                     own_exception);
-  BOOST_TEST(seen.find("replica 1 (CPU:1) failed") != std::string::npos, seen);
+  BOOST_TEST(seen.find(name_of_replica(1) + " failed") != std::string::npos, seen);
   BOOST_TEST(seen.find("too hot") != std::string::npos, seen);
   BOOST_TEST(all(strategy.run([] { return 1; })) == (std::vector{1, 1}));
 }
 
 BOOST_AUTO_TEST_CASE(what_a_merge_function_throws_reaches_the_caller_with_its_type) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   require_error<out_of_range_error>("no row 7", [&] {
     strategy.run(
         [] { replica_context::current().merge_call([](troupe::strategy&) { throw out_of_range_error{"no row 7"}; }); });
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(what_a_merge_function_throws_reaches_the_caller_with_its_ty
 }
 
 BOOST_AUTO_TEST_CASE(an_exception_passes_two_levels_of_nested_runs) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   require_error<out_of_range_error>("deep", [&] {
     strategy.run([] {
       replica_context::current().merge_call(
@@ -233,10 +233,10 @@ BOOST_AUTO_TEST_CASE(an_exception_passes_two_levels_of_nested_runs) {
 }
 
 BOOST_AUTO_TEST_CASE(the_deadline_ends_a_run_whose_replicas_do_not_come_and_names_them) {
-  mirrored_strategy strategy{cpus(2), {.step_limit = std::chrono::milliseconds{50}}};
+  mirrored_strategy strategy{replica_devices(2), {.step_limit = std::chrono::milliseconds{50}}};
   // The replica still looks at it when the test has ended.
   const auto may_end = std::make_shared<std::latch>(1);
-  require_error<deadline_exceeded_error>("replica 1 (CPU:1)", [&] {
+  require_error<deadline_exceeded_error>(name_of_replica(1), [&] {
     strategy.run([may_end] {
       const auto context = replica_context::current();
       if (context.replica_id_in_sync_group() == 1)
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(the_deadline_ends_a_run_whose_replicas_do_not_come_and_name
 }
 
 BOOST_AUTO_TEST_CASE(runs_of_several_threads_take_turns) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   std::atomic<int> inside = 0;
   std::atomic<int> most = 0;
   const auto some_runs = [&] {
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(without_a_strategy_there_is_the_default_one_with_a_single_r
 }
 
 BOOST_AUTO_TEST_CASE(contexts_change_from_scope_to_run_to_merge_and_back) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   {
     const auto scope = strategy.scope();
     BOOST_TEST(has_strategy());
@@ -297,8 +297,8 @@ BOOST_AUTO_TEST_CASE(contexts_change_from_scope_to_run_to_merge_and_back) {
 }
 
 BOOST_AUTO_TEST_CASE(the_wrong_context_is_an_error_that_says_which_one_is_needed) {
-  mirrored_strategy strategy{cpus(2)};
-  mirrored_strategy other{cpus(1)};
+  mirrored_strategy strategy{replica_devices(2)};
+  mirrored_strategy other{replica_devices(1)};
   const auto needs = [&](const std::string& text, auto call) {
     require_error<failed_precondition_error>(text, [&] { strategy.run([&] { call(); }); });
   };
@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(the_wrong_context_is_an_error_that_says_which_one_is_needed
 }
 
 BOOST_AUTO_TEST_CASE(a_context_that_was_kept_is_refused_inside_merge_functions_after_the_run_and_elsewhere) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   std::optional<replica_context> kept;
   strategy.run([&] {
     const auto context = replica_context::current();
@@ -352,7 +352,7 @@ std::ptrdiff_t threads_of_this_process() {
 BOOST_AUTO_TEST_CASE(strategies_that_are_dropped_right_after_a_run_leave_no_thread_behind) {
   const auto before = threads_of_this_process();
   for (auto i = 0; i < 100; ++i) {
-    const mirrored_strategy strategy{cpus(2)};
+    const mirrored_strategy strategy{replica_devices(2)};
     strategy.run([] { replica_context::current().merge_call([](troupe::strategy&) {}); });
   }
   // A thread that has said its last word is seen for another moment; those of earlier tests may have ended meanwhile.
@@ -366,12 +366,12 @@ BOOST_AUTO_TEST_CASE(strategies_that_are_dropped_right_after_a_run_leave_no_thre
 
 BOOST_AUTO_TEST_CASE(a_function_may_hold_its_own_strategy_which_still_ends_with_the_callers_handle) {
   for (auto i = 0; i < 50; ++i) {
-    mirrored_strategy strategy{cpus(2)};
+    mirrored_strategy strategy{replica_devices(2)};
     const std::weak_ptr<strategy_state> watched = strategy.state();
     strategy.run([strategy] {
       replica_context::current().merge_call([strategy](troupe::strategy&) { static_cast<void>(strategy); });
     });
-    strategy = mirrored_strategy{cpus(1)};
+    strategy = mirrored_strategy{replica_devices(1)};
     BOOST_TEST(watched.expired());
   }
 }
@@ -382,7 +382,7 @@ BOOST_AUTO_TEST_CASE(a_replica_that_goes_on_after_the_deadline_may_be_the_last_w
     std::latch dropped{1};
     std::weak_ptr<strategy_state> watched;
     {
-      const mirrored_strategy strategy{cpus(2), {.step_limit = std::chrono::milliseconds{10}}};
+      const mirrored_strategy strategy{replica_devices(2), {.step_limit = std::chrono::milliseconds{10}}};
       watched = strategy.state();
       BOOST_CHECK_THROW(strategy.run([&dropped, strategy] { dropped.wait(); }), deadline_exceeded_error);
     }
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(an_applications_system_outlives_a_strategy_that_its_replica
       system_config config{false};
       caf::actor_system system{config};
       {
-        const mirrored_strategy strategy{system, cpus(2), {.step_limit = std::chrono::milliseconds{10}}};
+        const mirrored_strategy strategy{system, replica_devices(2), {.step_limit = std::chrono::milliseconds{10}}};
         BOOST_CHECK_THROW(strategy.run([&dropped, strategy] { dropped.wait(); }), deadline_exceeded_error);
       }
       dropped.count_down();
@@ -417,7 +417,7 @@ BOOST_AUTO_TEST_CASE(an_applications_system_outlives_a_strategy_that_its_replica
 BOOST_AUTO_TEST_CASE(a_strategy_lives_in_an_applications_actor_system_too) {
   system_config config{false};
   caf::actor_system system{config};
-  const mirrored_strategy strategy{system, cpus(2)};
+  const mirrored_strategy strategy{system, replica_devices(2)};
   BOOST_TEST(strategy.reduce("SUM", strategy.run([] { return 2; })) == 4);
 }
 

@@ -64,7 +64,7 @@ auto of_replicas(int count, F make) {
 // --- regrouped and sliced -------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(every_container_of_results_is_regrouped_and_sliced_again_as_an_argument) {
-  const mirrored_strategy strategy{cpus(3)};
+  const mirrored_strategy strategy{replica_devices(3)};
   const auto results = strategy.run([] { return counting(100 * my_id()); });
   static_assert(std::is_same_v<decltype(results), const every_container<per_replica<int>>>);
   auto leaf = 0;
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(every_container_of_results_is_regrouped_and_sliced_again_as
 }
 
 BOOST_AUTO_TEST_CASE(every_container_goes_into_a_merge_function_and_back) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   strategy.run([] {
     const auto mine = counting(100 * my_id());
     const auto back = replica_context::current().merge_call(
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(every_container_goes_into_a_merge_function_and_back) {
 }
 
 BOOST_AUTO_TEST_CASE(a_struct_comes_back_whole_and_strings_and_optionals_can_be_results) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto [structs, texts, maybe, flags] = strategy.run([] {
     const auto id = my_id();
     return std::tuple{metrics_of(id), std::vector{std::to_string(id)},
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_struct_comes_back_whole_and_strings_and_optionals_can_be_
 }
 
 BOOST_AUTO_TEST_CASE(results_are_moved_not_copied) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto results = strategy.run([] { return std::tuple{std::make_unique<int>(my_id())}; });
   BOOST_TEST(*std::get<0>(results)[1] == 1);
   // Nobody else holds a merge function's tensors either, so that it may write to them in place.
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(results_are_moved_not_copied) {
 
 BOOST_AUTO_TEST_CASE(empty_containers_are_regrouped_reduced_and_gathered) {
   using empty = std::tuple<std::vector<tensor>, std::map<int, tensor>, std::unordered_map<int, tensor>, std::tuple<>>;
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto results = strategy.run([] {
     const auto context = replica_context::current();
     expect(std::get<0>(context.all_reduce(reduce_op::sum, empty{})).empty());
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(empty_containers_are_regrouped_reduced_and_gathered) {
 }
 
 BOOST_AUTO_TEST_CASE(replicas_with_structures_of_different_size_are_named) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto refuses = [&](const std::string& text, auto make) {
     require_error<invalid_argument_error>(text, [&] { strategy.run([&] { return make(my_id()); }); });
   };
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(replicas_with_structures_of_different_size_are_named) {
 // --- reduced and gathered -------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(every_container_is_reduced_and_gathered_leaf_by_leaf_on_either_side_of_per_replica) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto check_sum = [](const every_container<int>& sums) {
     auto leaf = 0;
     for_each_leaf(sums, [&](int sum) { BOOST_TEST(sum == 100 + 2 * leaf++); });
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(every_container_is_reduced_and_gathered_leaf_by_leaf_on_eit
 }
 
 BOOST_AUTO_TEST_CASE(a_struct_of_metrics_is_reduced_member_by_member) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   const auto check = [](const metrics& total) {
     BOOST_TEST(total.loss == 3.0f);
     BOOST_TEST(elements<int>(total.confusion.at(0)) == (std::vector{1, 10}));
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(a_struct_of_tensors_is_gathered_and_unzipped_member_by_memb
     tensor image;
     tensor label;
   };
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto batches = of_replicas(2, [](int i) { return batch{tensor::of({i, i}), tensor::of({10 * i})}; });
   const auto all_of_them = strategy.gather(batches, 0);
   BOOST_TEST(elements<int>(all_of_them.image) == (std::vector{0, 0, 1, 1}));
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(a_struct_of_tensors_is_gathered_and_unzipped_member_by_memb
 }
 
 BOOST_AUTO_TEST_CASE(structs_of_a_mirrored_value_are_reduced_as_what_all_replicas_have_alike) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const mirrored<std::pair<float, tensor>> same{{{1.0f, tensor::of({2.0f})}, {1.0f, tensor::of({2.0f})}}};
   BOOST_TEST(strategy.reduce(reduce_op::mean, same).second.item<float>() == 2.0f);
   require_error<invalid_argument_error>("pass a per_replica value", [&] { strategy.reduce(reduce_op::sum, same); });
@@ -254,7 +254,7 @@ void check_sparse_sum(const indexed_slices& sum, float scale = 1) {
 }
 
 BOOST_AUTO_TEST_CASE(sparse_values_are_reduced_as_all_reduce_does_and_stay_sparse) {
-  mirrored_strategy strategy{cpus(2)};
+  mirrored_strategy strategy{replica_devices(2)};
   const auto values = strategy.run([] { return sparse_of(my_id()); });
   static_assert(std::is_same_v<decltype(values), const per_replica<indexed_slices>>);
   check_sparse_sum(strategy.reduce(reduce_op::sum, values));
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(sparse_values_are_leaves_of_structures) {
     tensor dense;
     indexed_slices sparse;
   };
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto values = of_replicas(2, [](int i) { return gradients{tensor::of({i}), sparse_of(i)}; });
   const auto check = [](const gradients& sum) {
     BOOST_TEST(elements<int>(sum.dense) == std::vector{1});
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(sparse_values_are_leaves_of_structures) {
 }
 
 BOOST_AUTO_TEST_CASE(sparse_values_are_gathered_like_the_dense_tensors_that_they_stand_for) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto values = of_replicas(2, [](int i) { return sparse_of(i); });
   const auto expected = concatenate(std::vector{densify(sparse_of(0)), densify(sparse_of(1))}, 0);
   for (const auto axis : {0, -2}) {
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(sparse_values_are_gathered_like_the_dense_tensors_that_they
 }
 
 BOOST_AUTO_TEST_CASE(what_sparse_values_cannot_do_is_refused) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto values = of_replicas(2, [](int i) { return sparse_of(i); });
   require_error<invalid_argument_error>("densify() them first", [&] { strategy.reduce(reduce_op::sum, values, 0); });
   require_error<invalid_argument_error>("pass a per_replica value",

@@ -32,10 +32,10 @@ std::vector<float> copies(const distributed_variable& v) {
 std::vector<float> alike(int count, float value) { return std::vector(static_cast<std::size_t>(count), value); }
 
 BOOST_DATA_TEST_CASE(a_variable_has_a_copy_on_each_device_with_the_initial_value, replica_counts, count) {
-  const mirrored_strategy strategy{cpus(count)};
+  const mirrored_strategy strategy{replica_devices(count)};
   const auto v = strategy.variable("v", tensor::of({1.0f, 2.0f}));
   BOOST_TEST(v.name() == "v");
-  BOOST_TEST(v.devices() == cpus(count));
+  BOOST_TEST(v.devices() == replica_devices(count));
   BOOST_TEST(v.get_shape() == shape{2});
   BOOST_TEST((v.get_dtype() == dtype::float32));
   BOOST_TEST(v.components().size() == static_cast<std::size_t>(count));
@@ -43,7 +43,7 @@ BOOST_DATA_TEST_CASE(a_variable_has_a_copy_on_each_device_with_the_initial_value
 }
 
 BOOST_AUTO_TEST_CASE(automatic_synchronization_is_on_write_and_only_those_are_trainable_by_default) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto automatic = strategy.variable("a", 0.0f);
   BOOST_TEST((automatic.synchronization() == variable_synchronization::on_write));
   BOOST_TEST((automatic.aggregation() == variable_aggregation::none));
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(automatic_synchronization_is_on_write_and_only_those_are_tr
 }
 
 BOOST_AUTO_TEST_CASE(unknown_synchronizations_and_aggregations_are_refused) {
-  const mirrored_strategy strategy{cpus(1)};
+  const mirrored_strategy strategy{replica_devices(1)};
   require_error<invalid_argument_error>("choose automatic, on_write or on_read", [&] {
     strategy.variable("v", 0.0f, {.synchronization = static_cast<variable_synchronization>(9)});
   });
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(unknown_synchronizations_and_aggregations_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(names_are_unique_while_their_variables_exist) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   {
     const auto v = strategy.variable("v", 0.0f);
     require_error<already_exists_error>("already has a variable \"v\"", [&] { strategy.variable("v", 1.0f); });
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(names_are_unique_while_their_variables_exist) {
 }
 
 BOOST_DATA_TEST_CASE(replicas_that_make_a_variable_get_the_same_one_with_the_first_ones_value, replica_counts, count) {
-  const mirrored_strategy strategy{cpus(count)};
+  const mirrored_strategy strategy{replica_devices(count)};
   const auto [v, value] = strategy.run([&] {
     const auto made = strategy.variable("v", own());
     return std::tuple{made, made.item<float>()};
@@ -90,7 +90,7 @@ BOOST_DATA_TEST_CASE(replicas_that_make_a_variable_get_the_same_one_with_the_fir
 }
 
 BOOST_AUTO_TEST_CASE(replicas_must_make_the_same_variables_in_the_same_order) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto refused = [&]<class Error>(std::type_identity<Error>, const std::string& part, auto make) {
     require_error<Error>(part,
                          [&] { strategy.run([&] { make(replica_context::current().replica_id_in_sync_group()); }); });
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(replicas_must_make_the_same_variables_in_the_same_order) {
 }
 
 BOOST_AUTO_TEST_CASE(a_central_storage_strategy_keeps_one_copy_for_all_replicas) {
-  const central_storage_strategy strategy{cpus(3), "CPU:0"};
+  const central_storage_strategy strategy{replica_devices(3), "CPU:0"};
   const auto v = strategy.variable("v", 1.0f, {.aggregation = variable_aggregation::sum});
   BOOST_TEST(v.devices() == std::vector<std::string>{"CPU:0"});
   strategy.run([&] {
@@ -125,13 +125,13 @@ BOOST_AUTO_TEST_CASE(a_central_storage_strategy_keeps_one_copy_for_all_replicas)
   BOOST_TEST(copies(v) == std::vector{2.0f});
   const auto sums =
       strategy.variable("sums", 0.0f, {.synchronization = on_read, .aggregation = variable_aggregation::sum});
-  BOOST_TEST(sums.devices() == cpus(3));
+  BOOST_TEST(sums.devices() == replica_devices(3));
 }
 
 // --- in structures --------------------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(handles_and_components_regroup_to_their_variable) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto v = strategy.variable("v", 1.0f);
   const auto w = strategy.variable("w", 2.0f);
   const auto [handle, list, component] = strategy.run(

@@ -41,7 +41,7 @@ std::vector<float> content(const distributed_variable& v) {
 
 BOOST_DATA_TEST_CASE(across_replicas_every_kind_writes_rows_of_all_copies_with_any_aggregation,
                      boost::unit_test::data::make(replica_counts) * aggregations, count, aggregation) {
-  const mirrored_strategy strategy{cpus(count)};
+  const mirrored_strategy strategy{replica_devices(count)};
   const std::map<scatter_update, std::vector<float>> expected{
       {scatter_update::update, {4, 20, 15}}, {scatter_update::add, {14, 20, 45}}, {scatter_update::sub, {6, 20, 15}},
       {scatter_update::mul, {40, 20, 450}},  {scatter_update::div, {2.5, 20, 2}}, {scatter_update::min, {4, 20, 15}},
@@ -54,7 +54,7 @@ BOOST_DATA_TEST_CASE(across_replicas_every_kind_writes_rows_of_all_copies_with_a
 }
 
 BOOST_AUTO_TEST_CASE(rows_that_repeat_are_written_one_after_another) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const std::map<scatter_update, float> expected{
       {scatter_update::update, 4}, {scatter_update::add, 26}, {scatter_update::sub, 14}, {scatter_update::mul, 160},
       {scatter_update::div, 2.5},  {scatter_update::min, 2},  {scatter_update::max, 20}};
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(rows_that_repeat_are_written_one_after_another) {
 }
 
 BOOST_DATA_TEST_CASE(in_replica_context_the_rows_of_all_replicas_are_aggregated_first, replica_counts, count) {
-  const mirrored_strategy strategy{cpus(count)};
+  const mirrored_strategy strategy{replica_devices(count)};
   const auto scattered = [&](scatter_update kind, variable_aggregation aggregation) {
     const distributed_variable v = three_rows(strategy, aggregation);
     // All replicas write row 0, and each one more.
@@ -95,7 +95,7 @@ BOOST_DATA_TEST_CASE(in_replica_context_the_rows_of_all_replicas_are_aggregated_
 }
 
 BOOST_AUTO_TEST_CASE(replicas_may_bring_different_numbers_of_rows) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto v = three_rows(strategy, variable_aggregation::sum);
   strategy.run([&] {
     if (own() == 1)
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(replicas_may_bring_different_numbers_of_rows) {
 }
 
 BOOST_AUTO_TEST_CASE(choices_in_replica_context_need_only_first_replica_and_nothing_works_without_aggregation) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto scattered = [&](const distributed_variable& v, scatter_update kind) {
     return [&, kind] { strategy.run([&] { v.scatter(kind, rows{0}, column({1})); }); };
   };
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(choices_in_replica_context_need_only_first_replica_and_noth
 }
 
 BOOST_AUTO_TEST_CASE(what_is_synchronised_on_read_takes_no_rows_in_any_context) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto v = strategy.variable(
       "v", tensor::of({1.0f}),
       {.synchronization = variable_synchronization::on_read, .aggregation = variable_aggregation::sum});
@@ -132,17 +132,17 @@ BOOST_AUTO_TEST_CASE(what_is_synchronised_on_read_takes_no_rows_in_any_context) 
 }
 
 BOOST_AUTO_TEST_CASE(inside_update_rows_of_that_copy_only_are_written) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto v = three_rows(strategy, variable_aggregation::none);
   strategy.extended().update(
       v, [&](const variable_component&, float x) { v.scatter(scatter_update::update, rows{0}, column({x})); },
       mirrored<float>{{1.0f, 2.0f}});
-  BOOST_TEST(v.components()[0].read().values<float>()[0] == 1.0f);
-  BOOST_TEST(v.components()[1].read().values<float>()[0] == 2.0f);
+  BOOST_TEST(elements<float>(v.components()[0].read())[0] == 1.0f);
+  BOOST_TEST(elements<float>(v.components()[1].read())[0] == 2.0f);
 }
 
 BOOST_AUTO_TEST_CASE(rows_that_do_not_fit_are_refused_and_change_nothing) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto v = three_rows(strategy, variable_aggregation::only_first_replica);
   const auto refused = [&]<class Error>(std::type_identity<Error>, const std::string& part, const rows& which,
                                         const tensor& x) {
@@ -167,11 +167,13 @@ BOOST_AUTO_TEST_CASE(rows_that_do_not_fit_are_refused_and_change_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(a_division_by_zero_among_integer_rows_changes_nothing) {
-  const mirrored_strategy strategy{cpus(2)};
+  const mirrored_strategy strategy{replica_devices(2)};
   const auto v = strategy.variable("v", tensor::of({8, 8}));
-  require_error<invalid_argument_error>("integer 0", [&] {
-    v.scatter(scatter_update::div, rows{0, 1}, tensor::of({2, 0}));
-  });
+  const auto divide = [&] { v.scatter(scatter_update::div, rows{0, 1}, tensor::of({2, 0})); };
+  if (tests_gpus())
+    require_error<unimplemented_error>("no GPU kernel", divide);  // they divide no integers
+  else
+    require_error<invalid_argument_error>("integer 0", divide);
   for (const auto& each : v.components()) BOOST_TEST(elements<int>(each.read()) == (std::vector{8, 8}));
 }
 
