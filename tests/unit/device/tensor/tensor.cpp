@@ -164,7 +164,6 @@ BOOST_AUTO_TEST_CASE(host_code_does_not_touch_elements_on_a_device) {
   BOOST_CHECK_THROW(x.values<float>(), failed_precondition_error);
   BOOST_CHECK_THROW(x.mutable_bytes(), failed_precondition_error);
   BOOST_CHECK_THROW(add_in_place(x, tensor::scalar(1.0f)), failed_precondition_error);
-  BOOST_CHECK_THROW(gather_rows(x, std::vector<std::int64_t>{0}), unimplemented_error);
   BOOST_TEST(x.to_string() == "tensor float32 (2,) on GPU:0");
   BOOST_TEST(x.row(1).device() == "GPU:0");
 }
