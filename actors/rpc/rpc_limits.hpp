@@ -11,7 +11,7 @@ namespace troupe::rpc {
 
 /// The protocol between client and server of the layer "caf": raise it when one of its messages changes. The layer
 /// "grpc" has its version in the name of its package (rpc.proto).
-inline constexpr std::uint32_t protocol_version = 3;
+inline constexpr std::uint32_t protocol_version = 4;
 
 /// Waits as long as the server lives and answers pings: for those who ask for it by name.
 inline constexpr duration no_timeout = duration::max();

@@ -63,6 +63,8 @@ struct call_reply {
   std::uint64_t id = 0;
   status ended;
   datum result;
+  /// The call was not taken, since the server has no such session (any more).
+  bool session_over = false;
 };
 
 struct call_replies {

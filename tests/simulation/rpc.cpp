@@ -303,6 +303,37 @@ BOOST_FIXTURE_TEST_CASE(a_client_whose_given_up_admission_arrives_after_a_later_
   BOOST_TEST(client.sum(1, 2) == 3);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_client_that_never_hears_of_the_end_of_its_session_learns_it_from_an_answer, one_server) {
+  serve();
+  // The server's dismissal goes over a link that is no more; both sides hear each other again over the next one.
+  const auto to_end = std::make_shared<int>(1);
+  at->door = world.spawn(
+      [](door_actor::pointer self, door_actor behind, std::shared_ptr<int> left) -> door_actor::behavior_type {
+        using executors_of = std::vector<executor_actor>;
+        return {[](alive_atom, std::uint64_t number) { return number; },
+                [](suspect_atom, std::uint64_t, const wire<status>&) {},
+                [=](admit_atom, const connection_actor& client, const reply_sink& sink,
+                    const wire<client_hello>& hello) -> caf::result<executors_of, wire<server_welcome>> {
+                  auto answer = self->make_response_promise<executors_of, wire<server_welcome>>();
+                  self->request(behind, caf::infinite, admit_atom_v, client, sink, hello)
+                      .then([=](executors_of& executors, wire<server_welcome>& terms) mutable {
+                        if (terms.open().ok() && (*left)-- > 0) self->send(behind, dismiss_atom_v, terms->session);
+                        answer.deliver(std::move(executors), std::move(terms));
+                      });
+                  return answer;
+                },
+                [=](dismiss_atom, std::uint64_t session) { self->send(behind, dismiss_atom_v, session); }};
+      },
+      server->front, to_end);
+  simulated_client client{world, at};
+  world.advance(1s);
+  BOOST_TEST(*to_end == 0);
+  BOOST_TEST(ended_with(client.start("add", {1, 2}), status_code::unavailable, "has ended this client's session"));
+  world.advance(1s);
+  BOOST_TEST(*to_end < 0);
+  BOOST_TEST(client.sum(1, 2) == 3);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_client_whose_admission_is_not_answered_hangs_up_and_comes_in_over_the_next_link, one_server) {
   serve();
   // Each dial finds a link that carries nothing any more, until the client hangs up.

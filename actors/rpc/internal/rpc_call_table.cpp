@@ -178,13 +178,22 @@ void call_table::end(std::vector<ending> ended) {
 void call_table::take_replies(call_replies replies) {
   std::vector<ending> ended;
   ended.reserve(replies.replies.size());
+  auto wake = false;
   {
     const lock held{mutex_};
+    const auto is_over = std::ranges::any_of(replies.replies, &call_reply::session_over);
+    if (is_over && replies.session == session_) wake = std::exchange(session_over_, session_) != session_;
     for (auto& reply : replies.replies)
       if (auto what = take_out(reply.id))
         ended.push_back({std::move(what), std::move(reply.ended), std::move(reply.result)});
   }
   end(std::move(ended));
+  if (wake) options_.wake();
+}
+
+std::uint64_t call_table::session_over() const {
+  const lock held{mutex_};
+  return session_over_;
 }
 
 void call_table::fail(std::uint64_t id, const status& why) {

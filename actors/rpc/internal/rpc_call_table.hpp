@@ -35,7 +35,8 @@ class call_table {
     std::string server;
     /// The clock of the client's actor.
     std::function<time_point()> now;
-    /// Tells the client's actor that `flush` and `expire` have something to do. Any thread.
+    /// Tells the client's actor that `flush` and `expire` have something to do, or that its session is over. Any
+    /// thread.
     std::function<void()> wake;
     /// Where answers go.
     reply_sink inbox;
@@ -61,6 +62,8 @@ class call_table {
 
   /// Calls go to these executors from now on.
   void connected(std::vector<executor_actor> executors, const server_welcome& terms);
+  /// The last session of which the server has said, by an answer, that it is over.
+  std::uint64_t session_over() const;
   /// Ends what was sent.
   void disconnected(const status& why);
   /// Ends what waits for a connection that can't be had.
@@ -104,6 +107,7 @@ class call_table {
   time_point wakes_at_ = never;
   std::uint64_t last_id_ = 0;
   std::uint64_t session_ = 0;
+  std::uint64_t session_over_ = 0;
   std::vector<executor_actor> executors_;
   std::size_t calls_max_ = 0;
   std::size_t request_bytes_max_ = 0;

@@ -74,11 +74,11 @@ connection_actor::behavior_type connection_state::make_behavior(connection_optio
         lost(why.open().ok() ? *why : status{});
       },
       [this](dismiss_atom, std::uint64_t session) {
-        if (session != session_ || session == 0) return;
-        self_->send(detector_, dismiss_atom_v, session);
-        lost({status_code::unavailable, "it has ended this client's session, because it heard nothing of it"});
+        if (session == session_ && session != 0) dismissed();
       },
       [this](submit_atom) {
+        // Where the dismissal was lost with its link, answers are the first to say it.
+        if (session_ != 0 && options_.calls->session_over() == session_) dismissed();
         options_.calls->flush();
         watch_deadlines();
       },
@@ -136,6 +136,11 @@ void connection_state::failed(const status& why) {
     options_.calls->refuse(why);
   }
   clock_.after(refused ? options_.refusal_retry : options_.dial_retry, [this] { dial(); });
+}
+
+void connection_state::dismissed() {
+  self_->send(detector_, dismiss_atom_v, session_);
+  lost({status_code::unavailable, "it has ended this client's session, because it heard nothing of it"});
 }
 
 void connection_state::lost(const status& why) {

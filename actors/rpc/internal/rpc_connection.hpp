@@ -1,6 +1,6 @@
 // A client's connection to its server: dials, is admitted, watches, and comes again when the server was lost.
 //
-//   DIALLING --door--> ADMITTING --welcome--> READY --link breaks, silence, dismissed--> DIALLING
+//   DIALLING --door--> ADMITTING --welcome--> READY --link breaks, silence, dismissed, an answer says it--> DIALLING
 //
 // Calls that were sent end with `unavailable` when READY ends; calls that were not, wait for the next READY until their
 // deadlines. A server of another version, or one that has too many clients, refuses: what waits then ends with that,
@@ -75,6 +75,8 @@ class connection_state {
   void admit(const door_actor& door);
   void ready(const std::vector<executor_actor>& executors, const server_welcome& terms);
   void failed(const status& why);
+  /// The server has ended the session.
+  void dismissed();
   void lost(const status& why);
   void watch_deadlines();
 

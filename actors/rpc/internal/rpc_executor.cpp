@@ -98,7 +98,7 @@ executor_state::~executor_state() {
 void executor_state::take_orders(std::uint64_t session, const reply_sink& sink, call_orders orders) {
   const auto role = options_.admitted->role_in(session);
   if (!role) {
-    for (const auto& order : orders.calls) replies_.add(session, sink, {order.id, session_over, {}});
+    for (const auto& order : orders.calls) replies_.add(session, sink, {order.id, session_over, {}, true});
     return;
   }
   for (auto& order : orders.calls) {
