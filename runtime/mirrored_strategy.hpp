@@ -60,6 +60,9 @@ namespace detail {
 /// The devices by their normal names. @throws invalid_argument_error as the strategies do.
 std::vector<std::string> checked_devices(const std::vector<std::string>& devices);
 
+/// Those that this machine has for replicas: its GPUs, or one CPU device if there is none.
+std::vector<std::string> devices_of_process();
+
 }  // namespace detail
 
 }  // namespace troupe

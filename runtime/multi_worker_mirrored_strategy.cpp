@@ -1,5 +1,5 @@
 #include <troupe/device/collectives/communicators.hpp>
-#include <troupe/device/collectives/nccl_communicator.hpp>
+#include <troupe/device/cuda/cuda_device.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
 #include <troupe/runtime/replicas/replica_group.hpp>
 
@@ -44,7 +44,8 @@ std::shared_ptr<strategy_state> make_state(process_group& group, const std::vect
                                       .hosts = group.hosts(),
                                       .between_processes = group.connection(),
                                       .implementation = options.communication.implementation,
-                                      .nccl_built = is_nccl_built()});
+                                      .nccl_built = cuda::is_nccl_built(),
+                                      .replicas_are_simulated = replica_group::is_simulated(&group.system())});
   settings.worker_devices = devices;
   settings.parameter_devices = devices;
   settings.first_replica = group.rank() * replicas;
@@ -58,10 +59,9 @@ std::shared_ptr<strategy_state> make_state(process_group& group, const std::vect
   settings.should_save_summary = group.rank() == 0;
   settings.processes = group.communicator_of_processes();
   if (settings.processes) check_equal_replicas(*settings.processes, replicas, options.step_limit);
-  auto connect = [plan = settings.plan, processes = settings.processes,
-                  limit = options.communication.timeout](const local_connection& local) {
+  auto connect = [plan = settings.plan, processes = settings.processes](const local_connection& local) {
     check_together(processes.get());
-    return make_communicators(plan, processes, limit, local);
+    return make_communicators(plan, processes, local);
   };
   settings.replicas = std::make_unique<replica_group>(&group.system(),
                                                       replica_group::options{.devices = devices,

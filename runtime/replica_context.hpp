@@ -106,9 +106,10 @@ auto replica_context::merge_call(F function, Args... arguments) const {
   arrival->arguments = std::make_shared<brought_type>(std::move(arguments)...);
   arrival->arguments_type = type_name<brought_type>;
   arrival->merge = [state = strategy_, client = using_client::current(),
+                    deadline = execution_context::earliest_deadline(),
                     function = std::move(function)](const std::vector<erased>& all) mutable {
     const using_client variables{client};
-    const context_scope across{{context_kind::cross_replica, state, 0, nullptr}};
+    const context_scope across{{context_kind::cross_replica, state, 0, nullptr, deadline}};
     std::vector<brought_type*> brought;
     brought.reserve(all.size());
     for (const auto& each : all) brought.push_back(static_cast<brought_type*>(each.get()));

@@ -1,9 +1,11 @@
+#include <troupe/device/base/device_name.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/replica_context.hpp>
 #include <troupe/runtime/strategy.hpp>
 #include <troupe/runtime/strategy_extended.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -79,6 +81,28 @@ std::vector<distributed_variable> strategy::variables() const {
 }
 
 strategy_extended strategy::extended() const { return strategy_extended{*this}; }
+
+strategy strategy::without(const std::string& device) const {
+  const auto& settings = state_->settings();
+  const auto left_out = device_name::parse(device).to_string();
+  if (!settings.over_devices)
+    throw unimplemented_error{fmt::format(
+        "a {} can't go on without {}: all its processes have as many devices; rebuild() their process_group "
+        "and make a new strategy in each",
+        settings.name, left_out)};
+  auto devices = settings.worker_devices;
+  if (std::erase(devices, left_out) == 0)
+    throw invalid_argument_error{fmt::format("{} is none of this {}'s devices, which are {}", left_out, settings.name,
+                                             fmt::join(settings.worker_devices, ", "))};
+  if (devices.empty())
+    throw failed_precondition_error{
+        fmt::format("{} is the only device of this {}; make a strategy over another one", left_out, settings.name)};
+  const auto& keeping = settings.parameter_devices;
+  if (keeping.size() == 1 && keeping.front() == left_out)
+    throw failed_precondition_error{fmt::format(
+        "{} is where this {} keeps its variables; make one with another parameter device", left_out, settings.name)};
+  return strategy{settings.over_devices(devices)};
+}
 
 input_context strategy::input() const {
   const auto& settings = state_->settings();

@@ -111,6 +111,15 @@ class strategy {
 
   strategy_extended extended() const;
 
+  /// A strategy like this one over its other devices, for when one has failed or hangs. Variables belong to the
+  /// strategy that made them: make them anew with what a copy on another device has (local_results), or from a
+  /// checkpoint. This strategy stays as it is; let go of it.
+  /// @throws invalid_argument_error for a device that is none of this strategy's; failed_precondition_error for its
+  /// only one, and for that on which a central_storage_strategy keeps its variables; unimplemented_error for a
+  /// multi_worker_mirrored_strategy, whose processes all have as many devices: rebuild() the process_group, then make a
+  /// new one in each.
+  strategy without(const std::string& device) const;
+
   const std::shared_ptr<strategy_state>& state() const { return state_; }
   bool operator==(const strategy&) const = default;
 

@@ -9,11 +9,14 @@
 // A-2 Memory that is given back while queued work uses it may be handed out again at once: whoever gets it queues
 //     behind that work.
 // A-3 An error in the work itself is thrown by a later call that waits.
+// A-4 Whoever waits for a device stops at the limit that device_waits.hpp says, with deadline_exceeded_error that names
+//     it; its work may go on, but touches no memory of the host any more.
 //
 // Errors of all functions: as accelerators.hpp says. Operands are checked by the callers in device/kernels: dtypes,
 // shapes, all on this device. Any thread may call these.
 #pragma once
 
+#include <troupe/device/collectives/device_group.hpp>
 #include <troupe/device/kernels/matmul.hpp>
 #include <troupe/device/kernels/reduction.hpp>
 #include <troupe/device/tensor/buffer.hpp>
@@ -22,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -48,6 +52,20 @@ struct device_description {
   bool is_emulated = false;
 };
 
+/// A point in a device's queue of work.
+class work_point {
+ public:
+  virtual ~work_point() = default;
+  work_point(const work_point&) = delete;
+  work_point& operator=(const work_point&) = delete;
+
+  /// Whether the work before it is done. Throws what went wrong in it.
+  virtual bool is_reached() = 0;
+
+ protected:
+  work_point() = default;
+};
+
 class accelerator {
  public:
   virtual ~accelerator() = default;
@@ -63,6 +81,8 @@ class accelerator {
 
   /// Blocks the calling thread until all work that is queued is done.
   virtual void synchronize() = 0;
+  /// The point behind all work that is queued now.
+  virtual std::unique_ptr<work_point> record() = 0;
 
   // -- memory ---------------------------------------------------------------------------------------------------------
 
@@ -109,6 +129,13 @@ class accelerator {
                               double epsilon) = 0;
   virtual void adam_update(tensor& variable, tensor& m, tensor& v, const tensor& gradient, double learning_rate,
                            double beta1, double beta2, double epsilon, std::int64_t step) = 0;
+
+  // -- collectives: device_group.hpp has the rules --------------------------------------------------------------------
+
+  /// The id of a new group, for all that shall join it.
+  virtual device_group_id new_group() = 0;
+  /// Begins to join that group of devices of this kind, each another GPU.
+  virtual std::unique_ptr<device_group> join_group(const device_group_id& id, int rank, int size) = 0;
 
  protected:
   accelerator(std::string name, int physical_index) : name_(std::move(name)), physical_index_(physical_index) {}

@@ -51,6 +51,9 @@ class accelerator_registry {
   void emulate(int count, const emulation_options& options) {
     if (count < 1 || count > emulated_gpus_max)
       throw invalid_argument_error{fmt::format("cannot emulate {} GPUs; expected 1 to {}", count, emulated_gpus_max)};
+    if (options.delay_max.count() < 0)
+      throw invalid_argument_error{fmt::format(
+          "cannot emulate GPUs whose work begins up to {} us later; expected 0 or more", options.delay_max.count())};
     const std::scoped_lock lock{mutex_};
     if (emulated_)
       throw failed_precondition_error{

@@ -14,8 +14,10 @@
 // Errors of every function here and of every tensor operation that names a GPU:
 //   unavailable         there is none: no usable GPU or driver, or troupe was built without CUDA, and none is emulated
 //   invalid_argument    the name is malformed, is no GPU, or there are not so many; or TROUPE_EMULATED_GPUS is no
-//   number resource_exhausted  its memory is used up internal            a call into CUDA failed; the message names the
-//   call, the GPU and CUDA's reason
+//                       number
+//   resource_exhausted  its memory is used up
+//   deadline_exceeded   its work did not end in time (device_waits.hpp)
+//   internal            a call into CUDA failed; the message names the call, the GPU and CUDA's reason
 //
 // Any thread may call these. A call that works on a real GPU leaves it as the calling thread's current CUDA device.
 #pragma once
@@ -44,8 +46,8 @@ inline constexpr int emulated_gpus_max = 64;
 inline constexpr auto emulated_gpus_variable = "TROUPE_EMULATED_GPUS";
 
 /// Gives this process "GPU:0" to "GPU:<count - 1>", which are emulated, in place of real ones; counts more than
-/// TROUPE_EMULATED_GPUS. Throws invalid_argument_error for less than 1 or more than emulated_gpus_max, and
-/// failed_precondition_error if something has asked for GPUs before.
+/// TROUPE_EMULATED_GPUS. Throws invalid_argument_error for less than 1 or more than emulated_gpus_max and for a
+/// negative delay, and failed_precondition_error if something has asked for GPUs before.
 void emulate_gpus(int count, const emulation_options& options = {});
 
 /// "GPU:0", "GPU:1", ...; empty if there is none. Throws invalid_argument_error for what TROUPE_EMULATED_GPUS says.

@@ -17,6 +17,11 @@ namespace {
 
 bool is_gpu(const replica_device& device) { return device.gpu.has_value(); }
 
+/// Emulated GPUs have NCCL's collectives emulated, too; a process has GPUs of one kind only.
+bool is_emulated(const std::vector<replica_device>& devices) {
+  return std::ranges::any_of(devices, &replica_device::is_emulated);
+}
+
 /// "GPU:0..2, CPU:0": runs of consecutive indices are drawn together.
 std::string list_of(const std::vector<replica_device>& devices) {
   std::vector<std::string> parts;
@@ -39,8 +44,8 @@ std::string list_of(const std::vector<replica_device>& devices) {
 /// Why NCCL can't serve them, whatever was asked for; empty if it can.
 std::string_view reason_against_nccl(const communication_case& given) {
   if (!std::ranges::all_of(given.devices, is_gpu)) return "NCCL connects GPUs only";
-  if (std::ranges::any_of(given.devices, &replica_device::is_emulated)) return "they are emulated";
-  if (given.processes > 1) return "between processes tensors travel through the hosts' memory";
+  if (given.replicas_are_simulated) return "the replicas of a simulation share one thread";
+  if (given.processes > 1 && given.devices.size() == 1) return "it is the only one of its process";
   std::set<int> physical;
   for (const auto& device : given.devices) physical.insert(*device.gpu);
   if (physical.size() < given.devices.size()) return "some of them are logical devices of one GPU, which NCCL refuses";
@@ -50,26 +55,29 @@ std::string_view reason_against_nccl(const communication_case& given) {
 /// The same, with what was asked for and what was built; empty if NCCL serves them.
 std::string chosen_against_nccl(const communication_case& given) {
   std::string reason{reason_against_nccl(given)};
+  const auto has_nccl = given.nccl_built || is_emulated(given.devices);
   if (given.implementation == communication_implementation::nccl) {
+    if (reason.empty() && given.processes > 1) reason = "between processes tensors travel through the hosts' memory";
     if (!reason.empty())
       throw invalid_argument_error{
           fmt::format("the implementation \"nccl\" cannot serve {} in {}: {}; use \"auto\"", list_of(given.devices),
                       given.processes > 1 ? fmt::format("{} processes", given.processes) : "one process", reason)};
-    if (!given.nccl_built && given.devices.size() > 1)
+    if (!has_nccl && given.devices.size() > 1)
       throw unavailable_error{
           "the implementation \"nccl\" was asked for, but this troupe was built without NCCL; use \"auto\", or build "
           "troupe with NCCL and -DTROUPE_CUDA=ON"};
   }
   if (!reason.empty()) return reason;
   if (given.implementation == communication_implementation::ring) return "\"ring\" was asked for";
-  return given.nccl_built ? "" : "this troupe was built without NCCL";
+  return has_nccl ? "" : "this troupe was built without NCCL";
 }
 
 std::string describe_replicas(const communication_plan& plan) {
   const auto count = plan.devices.size();
   const auto where = fmt::format("{} {} on {}", count, count == 1 ? "replica" : "replicas", list_of(plan.devices));
   if (plan.among_replicas == replica_transport::alone) return where + ", which is alone";
-  if (plan.among_replicas == replica_transport::nccl) return "NCCL, " + where;
+  if (plan.among_replicas == replica_transport::nccl)
+    return (is_emulated(plan.devices) ? "NCCL as emulated, " : "NCCL, ") + where;
   auto text = count == 1 ? where : "threads in shared memory, " + where;
   if (std::ranges::any_of(plan.devices, is_gpu))
     text += fmt::format(", GPUs through the host's memory ({})", plan.reason_against_nccl);

@@ -8,8 +8,10 @@
 //   one                            1          auto, ring      alone: nothing is communicated
 //   one GPU                        1          nccl            alone
 //   CPUs                           any        auto, ring      threads that share memory
-//   GPUs, each another one         1          auto, nccl      NCCL; auto without NCCL in this build: threads
-//   GPUs, each another one         1          ring            threads; GPUs copy through the host
+//   GPUs, each another one         any        auto            NCCL, emulated for emulated GPUs; without NCCL in this
+//                                                             build, or in a simulation: threads
+//   GPUs, each another one         1          nccl            NCCL
+//   GPUs, each another one         any        ring            threads; GPUs copy through the host
 //   others, of GPUs                any        auto, ring      threads; GPUs copy through the host
 //   others                         any        nccl            an error that says why
 //
@@ -58,6 +60,8 @@ struct communication_case {
   process_connection between_processes;
   communication_implementation implementation = communication_implementation::automatic;
   bool nccl_built = false;
+  /// They are fibers of one thread, which can't wait for GPUs.
+  bool replicas_are_simulated = false;
 };
 
 struct communication_plan {

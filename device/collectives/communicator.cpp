@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 namespace troupe {
 
 namespace {
@@ -20,12 +22,29 @@ void check_has_rows(collective_kind kind, const tensor& x) {
 }  // namespace
 
 void communicator::all_reduce(tensor& x, reduce_op op, nanoseconds limit) {
+  const auto prepared = prepare_all_reduce(x, op);
+  perform(prepared.call, prepared.input, prepared.output, limit);
+}
+
+void communicator::all_reduce(std::span<tensor> all, reduce_op op, nanoseconds limit) {
+  if (all.empty()) return;
+  std::vector<prepared_call> calls;
+  calls.reserve(all.size());
+  for (auto& each : all) calls.push_back(prepare_all_reduce(each, op));
+  execute_all(calls, deadline_after(limit, to_string(collective_kind::all_reduce), now()));
+}
+
+communicator::prepared_call communicator::prepare_all_reduce(tensor& x, reduce_op op) const {
   const collective call{
       .kind = collective_kind::all_reduce, .op = op, .type = x.get_dtype(), .count = x.element_count()};
   check_device(call.kind, x);
   call.check();
-  auto* data = x.mutable_data();
-  perform(call, data, data, limit);
+  auto* const data = x.mutable_data();
+  return {call, data, data};
+}
+
+void communicator::execute_all(std::span<const prepared_call> calls, clock::time_point deadline) {
+  for (const auto& each : calls) execute(each.call, each.input, each.output, deadline);
 }
 
 tensor communicator::all_gather(const tensor& x, nanoseconds limit) {

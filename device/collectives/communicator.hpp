@@ -3,7 +3,7 @@
 // All ranks call the same collectives in the same order, each from one thread at a time; a call blocks the thread until
 // this rank's part is done. Implementations: threads of one process (thread_communicator.hpp), processes of one host
 // (shared_memory_communicator.hpp), processes of several hosts (message_communicator.hpp), GPUs
-// (nccl_communicator.hpp).
+// (device_communicator.hpp).
 //
 // D-1 Every collective ends in bounded time on every rank: with its result, or with an error. The errors:
 //   invalid_argument      what this rank passed cannot be used (nothing was sent; the communicator stays usable)
@@ -23,6 +23,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -49,6 +50,8 @@ class communicator {
 
   /// x becomes the reduction over all ranks' x, in place. Mean needs a floating dtype; booleans cannot be reduced.
   void all_reduce(tensor& x, reduce_op op, std::chrono::nanoseconds limit);
+  /// The same for each of several tensors, of which all ranks pass as many, within the one limit.
+  void all_reduce(std::span<tensor> all, reduce_op op, std::chrono::nanoseconds limit);
   /// All ranks' tensors one after another along axis 0, in the order of ranks. Equal shapes, rank 1 or more.
   tensor all_gather(const tensor& x, std::chrono::nanoseconds limit);
   /// Rank r gets the r-th of `size` equal parts of the reduction along axis 0, whose extent `size` divides.
@@ -57,6 +60,9 @@ class communicator {
   void broadcast(tensor& x, int root, std::chrono::nanoseconds limit);
   /// Returns when all ranks have called it.
   void barrier(std::chrono::nanoseconds limit);
+
+  /// Whether the work is queued on a device: then several tensors at once need one agreement and one wait.
+  virtual bool queues_work() const { return false; }
 
   /// Any thread: ends the call in progress on this rank, and all later ones, with this status (not ok). The first abort
   /// counts. Ranks of the same process, and where possible all others, are ended too.
@@ -74,8 +80,18 @@ class communicator {
   virtual void execute(const collective& call, const std::byte* input, std::byte* output,
                        clock::time_point deadline) = 0;
 
+  /// What `execute` is given.
+  struct prepared_call {
+    collective call;
+    const std::byte* input = nullptr;
+    std::byte* output = nullptr;
+  };
+  /// Performs one after another.
+  virtual void execute_all(std::span<const prepared_call> calls, clock::time_point deadline);
+
  private:
   void check_device(collective_kind kind, const tensor& x) const;
+  prepared_call prepare_all_reduce(tensor& x, reduce_op op) const;
   void perform(const collective& call, const std::byte* input, std::byte* output, std::chrono::nanoseconds limit);
 
   int rank_;

@@ -5,7 +5,6 @@
 #include <troupe/device/collectives/communicator.hpp>
 #include <troupe/device/collectives/thread_communicator.hpp>
 
-#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,14 +13,14 @@
 namespace troupe {
 
 /// One end per device of the plan, in that order; each is used by one thread at a time. `processes` is this process's
-/// end among the processes of the plan, null if there is only one; all of them have as many devices. `join_limit`: how
-/// long GPUs may take to join; 0: half a minute. `make_local` connects the ranks of this process in host memory.
+/// end among the processes of the plan, null if there is only one; all of them have as many devices. `make_local`
+/// connects the ranks of this process in host memory.
 ///
-/// Throws for GPUs as accelerators.hpp and nccl_communicator.hpp say; invalid_argument_error unless `processes` has the
+/// Throws for GPUs as accelerators.hpp says; invalid_argument_error unless `processes` has the
 /// plan's size.
 std::vector<std::unique_ptr<communicator>> make_communicators(
     const communication_plan& plan, std::shared_ptr<communicator> processes = nullptr,
-    std::chrono::nanoseconds join_limit = {}, const local_connection& make_local = make_thread_communicators);
+    const local_connection& make_local = make_thread_communicators);
 
 /// The same for the devices of this process alone. Throws what planning throws, and for bad options.
 std::vector<std::unique_ptr<communicator>> make_local_communicators(std::span<const std::string> devices,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace troupe {
 
@@ -10,26 +11,63 @@ namespace {
 
 // A collective costs about as much as moving some ten KiB does, over memory as over a network, so packs of 1 MiB spend
 // nearly all of their time moving data. Larger ones would only delay the first result.
-constexpr std::int64_t automatic_bytes = std::int64_t{1} << 20;
+constexpr std::int64_t automatic_bytes_on_host = std::int64_t{1} << 20;
+// A GPU moves that in some microseconds, which are as long as the launch of a kernel.
+constexpr std::int64_t automatic_bytes_on_device = std::int64_t{25} << 20;
 
-void reduce_together(communicator& ranks, std::span<tensor> tensors, std::span<const std::size_t> pack, reduce_op op,
-                     std::chrono::nanoseconds limit) {
-  std::vector<tensor> flat;
-  flat.reserve(pack.size());
-  for (const auto i : pack) flat.push_back(tensors[i].reshape({tensors[i].element_count()}));
-  auto joined = concatenate(flat, 0);
-  ranks.all_reduce(joined, op, limit);
+using pack = std::vector<std::size_t>;
+
+/// What travels for a pack: the tensor that is alone in it, or all of them as one. Those that are alone are taken when
+/// nothing can fail any more.
+std::vector<tensor> join(std::span<tensor> tensors, std::span<const pack> packs) {
+  std::vector<tensor> joined(packs.size());
+  for (auto i = std::size_t{0}; i < packs.size(); ++i) {
+    if (packs[i].size() == 1) continue;
+    std::vector<tensor> flat;
+    flat.reserve(packs[i].size());
+    for (const auto each : packs[i]) flat.push_back(tensors[each].reshape({tensors[each].element_count()}));
+    joined[i] = concatenate(flat, 0);
+  }
+  for (auto i = std::size_t{0}; i < packs.size(); ++i)
+    if (packs[i].size() == 1) joined[i] = std::move(tensors[packs[i].front()]);
+  return joined;
+}
+
+void split(tensor joined, std::span<tensor> tensors, const pack& of) {
   auto begin = std::int64_t{0};
-  for (const auto i : pack) {
+  for (const auto i : of) {
     const auto end = begin + tensors[i].element_count();
     tensors[i] = joined.slice(begin, end).reshape(tensors[i].get_shape());
     begin = end;
   }
 }
 
+void reduce_together(communicator& ranks, std::span<tensor> tensors, std::span<const pack> packs, reduce_op op,
+                     std::chrono::nanoseconds limit) {
+  auto joined = join(tensors, packs);
+  const auto give_back = [&] {
+    for (auto i = std::size_t{0}; i < packs.size(); ++i)
+      if (packs[i].size() == 1) tensors[packs[i].front()] = std::move(joined[i]);
+  };
+  try {
+    ranks.all_reduce(joined, op, limit);
+  } catch (...) {
+    give_back();
+    throw;
+  }
+  give_back();
+  for (auto i = std::size_t{0}; i < packs.size(); ++i)
+    if (packs[i].size() > 1) split(std::move(joined[i]), tensors, packs[i]);
+}
+
 }  // namespace
 
-std::vector<std::vector<std::size_t>> plan_packs(std::span<const tensor> tensors, std::int64_t bytes_per_pack) {
+std::int64_t automatic_pack_bytes(const communicator& ranks) {
+  return ranks.queues_work() ? automatic_bytes_on_device : automatic_bytes_on_host;
+}
+
+std::vector<std::vector<std::size_t>> plan_packs(std::span<const tensor> tensors, std::int64_t bytes_per_pack,
+                                                 std::int64_t automatic_bytes) {
   const auto automatic = bytes_per_pack == 0;
   const auto full = automatic ? automatic_bytes - 1 : bytes_per_pack;
   struct open_pack {
@@ -61,13 +99,11 @@ void all_reduce_packed(communicator& ranks, std::span<tensor> tensors, reduce_op
   options.check();
   for (const auto& each : tensors) collective{collective_kind::all_reduce, op, each.get_dtype()}.check();
   const auto limit_of_pack = options.timeout.count() > 0 ? options.timeout : limit;
-  for (const auto& pack : plan_packs(tensors, options.bytes_per_pack)) {
-    if (pack.size() == 1) {
-      ranks.all_reduce(tensors[pack.front()], op, limit_of_pack);
-    } else {
-      reduce_together(ranks, tensors, pack, op, limit_of_pack);
-    }
-  }
+  const auto packs = plan_packs(tensors, options.bytes_per_pack, automatic_pack_bytes(ranks));
+  const auto batch = ranks.queues_work() ? packs.size() : 1;
+  for (auto first = std::size_t{0}; first < packs.size(); first += batch)
+    reduce_together(ranks, tensors, std::span{packs}.subspan(first, std::min(batch, packs.size() - first)), op,
+                    limit_of_pack);
 }
 
 }  // namespace troupe

@@ -18,17 +18,22 @@ namespace troupe {
 
 /// Which tensors travel together: positions, in the order in which the packs are reduced. A pack is of one dtype. It
 /// takes further tensors until its size exceeds bytes_per_pack, so packs are rather large than many.
-/// 0 chooses: packs of about 1 MiB, and tensors of that size or more alone, since those gain nothing from company but
-/// would have to be copied.
-std::vector<std::vector<std::size_t>> plan_packs(std::span<const tensor> tensors, std::int64_t bytes_per_pack);
+/// 0 chooses: packs of about `automatic_bytes`, and tensors of that size or more alone, since those gain nothing from
+/// company but would have to be copied.
+std::vector<std::vector<std::size_t>> plan_packs(std::span<const tensor> tensors, std::int64_t bytes_per_pack,
+                                                 std::int64_t automatic_bytes = std::int64_t{1} << 20);
+
+/// What is best between ranks of this kind.
+std::int64_t automatic_pack_bytes(const communicator& ranks);
 
 /// Every tensor becomes its reduction over all ranks, as if each had been reduced by itself. All ranks pass tensors of
 /// equal dtypes and sizes in the same order, with equal options. A tensor that is a pack by itself is reduced in place;
 /// those that travelled together share the pack's memory afterwards, which the next write to one of them undoes.
 ///
-/// `limit` is each pack's deadline, unless options.timeout is set. Throws what communicator::all_reduce throws; then
-/// some of the tensors may be reduced already. Throws invalid_argument_error before anything is sent for a negative
-/// option, and where one of the tensors cannot be reduced.
+/// `limit` is each pack's, unless options.timeout is set; between ranks on devices, where all packs are queued at once,
+/// that of all. Throws what communicator::all_reduce throws; then some of the tensors may be reduced already. Throws
+/// invalid_argument_error before anything is sent for a negative option, and where one of the tensors cannot be
+/// reduced.
 void all_reduce_packed(communicator& ranks, std::span<tensor> tensors, reduce_op op,
                        const communication_options& options, std::chrono::nanoseconds limit);
 

@@ -1,3 +1,4 @@
+#include <troupe/device/accelerators/device_waits.hpp>
 #include <troupe/device/base/device_name.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/cuda/cuda_device.hpp>
@@ -142,6 +143,11 @@ device_state::device_state(int index, int physical_index)
                           },
                       // Fails only when the driver is shutting down at exit, and then the memory is gone anyway.
                       .release = [](void* memory) { cudaFree(memory); }}) {}
+
+void device_state::synchronize() {
+  make_current();
+  if (!work_.synchronize(device_wait_deadline())) throw_device_is_late(name_, "work is queued that has not ended");
+}
 
 void device_state::wait_for(device_state& other) {
   other.make_current();  // an event belongs to the GPU that records it

@@ -13,6 +13,8 @@ namespace troupe::cuda {
 
 /// Whether troupe was built with CUDA.
 bool is_built() noexcept;
+/// Whether it was built with NCCL.
+bool is_nccl_built() noexcept;
 
 /// GPUs that this process can use; 0 without CUDA or a driver.
 int physical_device_count() noexcept;

@@ -1,6 +1,8 @@
+#include <troupe/device/accelerators/device_waits.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/emulated/emulated_accelerator.hpp>
 #include <troupe/device/emulated/emulated_faults.hpp>
+#include <troupe/device/emulated/internal/emulated_group.hpp>
 #include <troupe/device/emulated/internal/emulated_memory.hpp>
 #include <troupe/device/emulated/internal/emulated_stream.hpp>
 #include <troupe/device/emulated/internal/fault_state.hpp>
@@ -113,6 +115,11 @@ class emulated_accelerator final : public accelerator {
 
   emulation::faults& faults() noexcept { return faults_; }
 
+  void repair() {
+    faults_.repair();
+    work_.forget_failure();
+  }
+
   bool is_emulated() const noexcept override { return true; }
 
   device_description describe() override {
@@ -126,9 +133,11 @@ class emulated_accelerator final : public accelerator {
   }
 
   void synchronize() override {
-    work_.synchronize();
+    if (!work_.synchronize(device_wait_deadline())) throw_device_is_late(name(), faults_.describe_work());
     faults_.check();
   }
+
+  std::unique_ptr<work_point> record() override { return std::make_unique<recorded_point>(*this); }
 
   // -- memory ---------------------------------------------------------------------------------------------------------
 
@@ -147,14 +156,14 @@ class emulated_accelerator final : public accelerator {
 
   void copy_from_host(std::byte* target, const std::byte* source, std::size_t bytes) override {
     if (bytes == 0) return;
-    queue("copy_from_host", [to = memory_.reach(target, bytes), source, bytes] { std::memcpy(to, source, bytes); });
-    synchronize();
+    use_host_memory("copy_from_host",
+                    [to = memory_.reach(target, bytes), source, bytes] { std::memcpy(to, source, bytes); });
   }
 
   void copy_to_host(std::byte* target, const std::byte* source, std::size_t bytes) override {
     if (bytes == 0) return;
-    queue("copy_to_host", [target, from = memory_.reach(source, bytes), bytes] { std::memcpy(target, from, bytes); });
-    synchronize();
+    use_host_memory("copy_to_host",
+                    [target, from = memory_.reach(source, bytes), bytes] { std::memcpy(target, from, bytes); });
   }
 
   // The stream of the target does the copy, after what the source has queued; and the source goes on only after it,
@@ -294,7 +303,34 @@ class emulated_accelerator final : public accelerator {
     });
   }
 
+  // -- collectives ----------------------------------------------------------------------------------------------------
+
+  device_group_id new_group() override { return emulation::new_group(); }
+
+  std::unique_ptr<device_group> join_group(const device_group_id& id, int rank, int size) override {
+    return emulation::join_group(
+        id, rank, size,
+        {.queue = [this](std::string_view operation, std::function<void()> work) { queue(operation, std::move(work)); },
+         .reach = [this](const std::byte* address, std::size_t bytes) { return memory_.reach(address, bytes); }});
+  }
+
  private:
+  class recorded_point final : public work_point {
+   public:
+    explicit recorded_point(emulated_accelerator& device) : device_(device), point_(device.work_.record()) {}
+
+    bool is_reached() override {
+      if (!point_->is_reached()) return false;
+      device_.work_.throw_failure();
+      device_.faults_.check();
+      return true;
+    }
+
+   private:
+    emulated_accelerator& device_;
+    const std::shared_ptr<emulation::event> point_;
+  };
+
   operand read(const tensor& x) const {
     return {x.get_dtype(), x.get_shape(), memory_.reach(x.data(), x.size_bytes())};
   }
@@ -311,14 +347,27 @@ class emulated_accelerator final : public accelerator {
   }
 
   void queue(std::string_view operation, std::function<void()> work) {
-    faults_.check();
-    work_.enqueue([this, operation, work = std::move(work)] { faults_.perform(operation, work); });
+    const auto life = faults_.check();
+    auto piece = [this, operation, life, work = std::move(work)] { faults_.perform(operation, life, work); };
+    if (!work_.enqueue(std::move(piece), device_wait_deadline()))
+      throw_device_is_late(name(), fmt::format("there was no room for {}, and {}", operation, faults_.describe_work()));
   }
 
-  /// Work may be queued on it still.
+  /// Queues such work and waits for it.
+  void use_host_memory(std::string_view operation, std::function<void()> work) {
+    const auto claim = std::make_shared<emulation::host_memory_claim>();
+    queue(operation, [claim, work = std::move(work)] { claim->use(work); });
+    try {
+      synchronize();
+    } catch (...) {
+      claim->withdraw();
+      throw;
+    }
+  }
+
+  /// Work may be queued on it still, and behind a piece that hangs.
   void release(void* block) {
-    work_.record()->wait();
-    memory_.release(block);
+    work_.enqueue_in_any_case([this, block] { memory_.release(block); });
   }
 
   const std::size_t memory_bytes_;
@@ -332,19 +381,25 @@ class emulated_accelerator final : public accelerator {
 
 namespace {
 
-emulation::faults& faults_of(const std::string& device) {
-  if (auto* const emulated = dynamic_cast<emulated_accelerator*>(&accelerator_of(device))) return emulated->faults();
+emulated_accelerator& emulated(const std::string& device) {
+  if (auto* const found = dynamic_cast<emulated_accelerator*>(&accelerator_of(device))) return *found;
   throw failed_precondition_error{
       fmt::format("{} is a real GPU, which can't be made to fail; emulate GPUs ({})", device, emulated_gpus_variable)};
 }
 
 }  // namespace
 
-void fail_emulated_gpu(const std::string& device, const std::string& reason) { faults_of(device).fail(reason); }
+void fail_emulated_gpu(const std::string& device, const std::string& reason) { emulated(device).faults().fail(reason); }
 
-void exhaust_emulated_gpu(const std::string& device, int allocations) { faults_of(device).exhaust_after(allocations); }
+void hang_emulated_gpu(const std::string& device) { emulated(device).faults().hang(); }
 
-void slow_emulated_gpu(const std::string& device, double factor) { faults_of(device).slow_down(factor); }
+void exhaust_emulated_gpu(const std::string& device, int allocations) {
+  emulated(device).faults().exhaust_after(allocations);
+}
+
+void slow_emulated_gpu(const std::string& device, double factor) { emulated(device).faults().slow_down(factor); }
+
+void repair_emulated_gpu(const std::string& device) { emulated(device).repair(); }
 
 std::unique_ptr<accelerator> make_emulated_accelerator(int index, const emulation_options& options) {
   return std::make_unique<emulated_accelerator>(index, options);

@@ -25,7 +25,7 @@ void check_fraction(double x, const char* name) {
 tensor& slot(std::map<std::string, tensor>& slots, const std::string& name, const tensor& like, double initial) {
   const auto found = slots.find(name);
   if (found != slots.end()) return found->second;
-  auto fresh = tensor::zeros(like.get_dtype(), like.get_shape());
+  auto fresh = tensor::zeros(like.get_dtype(), like.get_shape(), like.device());
   if (initial != 0) fill(fresh, initial);
   return slots.emplace(name, std::move(fresh)).first->second;
 }

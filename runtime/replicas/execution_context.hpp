@@ -10,6 +10,8 @@
 // scope object does. Semantics: semantics.md 1.3, seed 003 "Replica context vs. Cross-replica context".
 #pragma once
 
+#include <troupe/actors/fibers/time.hpp>
+
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -29,11 +31,15 @@ struct execution_context {
   int replica = 0;
   /// In replica contexts of strategies with replicas of their own.
   lock_step* step = nullptr;
+  /// When the step in which this code runs has to be over: in replicas and merge functions.
+  time_point deadline = never;
 
   /// The innermost context.
   static const execution_context& current();
   /// False while only the default strategy is there.
   static bool entered();
+  /// The earliest of all contexts here. Waits for devices keep to it (device_waits.hpp).
+  static time_point earliest_deadline();
 };
 
 /// Enters a context for as long as this object lives. Not to be moved to another fiber or thread.

@@ -67,6 +67,10 @@ replica_group::replica_group(caf::actor_system* system, options chosen)
   spawn(*system_);
 }
 
+bool replica_group::is_simulated(const caf::actor_system* system) {
+  return system == nullptr ? simulated_system() != nullptr : !has_threads(*system);
+}
+
 void replica_group::spawn(caf::actor_system& system) {
   merge_barrier_options terms;
   for (auto i = 0; i < size(); ++i) {
@@ -191,8 +195,8 @@ void replica_group::perform(lock_step& step, int replica, duration limit,
   collective(call.end_of(replica), limit > duration::zero() ? std::min(limit, left) : left);
 }
 
-// The old ones go first: they may hold memory of devices. Only the barrier comes here, and it may take time, in which
-// others must be able to end the group.
+// Only the barrier comes here, which must not wait: the end of the old ones may, for devices, and new devices join at
+// their first collective.
 void replica_group::prepare_communicators() {
   std::shared_ptr<communicators> broken;
   {
@@ -202,7 +206,7 @@ void replica_group::prepare_communicators() {
     if (usable) return;
     broken = std::exchange(communicators_, nullptr);
   }
-  broken = nullptr;
+  if (broken && has_threads(*system_)) reaper::instance().take(std::move(broken));
   auto made = std::make_shared<communicators>(
       options_.make_communicators(has_threads(*system_) ? make_thread_communicators : make_fiber_communicators));
   const std::scoped_lock lock{mutex_};

@@ -58,6 +58,9 @@ class replica_group {
   ~replica_group();
   replica_group(const replica_group&) = delete;
 
+  /// Whether replicas in this system, or in what a null one stands for, are fibers of one thread.
+  static bool is_simulated(const caf::actor_system* system);
+
   int size() const { return static_cast<int>(options_.devices.size()); }
   const std::vector<std::string>& devices() const { return options_.devices; }
   int first_replica() const { return options_.first_replica; }

@@ -79,7 +79,7 @@ std::vector<erased> strategy_state::run(std::function<erased(int)> body) {
         auto owner = strategy.lock();
         if (!owner) throw cancelled_error{"the strategy was destroyed before its replica came to this function"};
         const using_client variables{client};
-        const context_scope here{{context_kind::replica, std::move(owner), replica, &step}};
+        const context_scope here{{context_kind::replica, std::move(owner), replica, &step, step.deadline()}};
         return body(replica);
       });
 }

@@ -50,6 +50,8 @@ struct strategy_settings {
   communication_options communication;
   duration step_limit = std::chrono::hours{1};
   bool between_graph = false;
+  /// Makes a strategy like this one over other devices of this process; null where more belongs to it than that.
+  std::function<std::shared_ptr<strategy_state>(const std::vector<std::string>& devices)> over_devices;
   /// Does this process initialise variables, write checkpoints and summaries?
   bool should_init = true;
   bool should_checkpoint = true;

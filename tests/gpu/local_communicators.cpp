@@ -3,11 +3,13 @@
 #include "unit/device/collectives/thread_ranks.hpp"
 
 #include <troupe/device/collectives/communicators.hpp>
+#include <troupe/device/collectives/packing.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -42,7 +44,7 @@ tensor sum_of_ranks(int size, dtype type, const shape& extents) {
 
 tensor to_host(const tensor& x) { return x.copy_to("CPU:0"); }
 
-constexpr auto dtypes = {dtype::float32, dtype::float64, dtype::bfloat16, dtype::int32, dtype::uint8};
+constexpr auto dtypes = {dtype::float32, dtype::float64, dtype::bfloat16, dtype::int16, dtype::int32, dtype::uint8};
 
 // Boost.Test is not for several threads: the ranks throw, and the test sees that.
 void require(bool condition, const std::string& what) {
@@ -64,6 +66,37 @@ BOOST_AUTO_TEST_CASE(all_devices_get_the_sum) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(many_tensors_are_reduced_as_if_each_were_alone_whatever_their_types_and_sizes) {
+  on_devices(test_devices(), [](communicator& end) {
+    const std::vector<std::pair<dtype, std::int64_t>> kinds{{dtype::float32, 10}, {dtype::int16, 3},
+                                                            {dtype::float32, 0},  {dtype::int32, 7},
+                                                            {dtype::int16, 1000}, {dtype::float32, 1 << 19}};
+    std::vector<tensor> all;
+    for (const auto& [type, count] : kinds)
+      all.push_back(rows_of_rank(end.rank(), type, {count}).copy_to(end.device()));
+    auto packed = all;
+    for (auto& each : packed) each = each.slice(0, each.element_count());  // shared: written copies
+    end.all_reduce(all, reduce_op::sum, ample_time);
+    all_reduce_packed(end, packed, reduce_op::sum, {}, ample_time);
+    for (auto i = std::size_t{0}; i < kinds.size(); ++i) {
+      const auto expected = sum_of_ranks(end.size(), kinds[i].first, {kinds[i].second});
+      require(to_host(all[i]).bitwise_equal(expected), "a wrong sum of tensor " + std::to_string(i));
+      require(to_host(packed[i]).bitwise_equal(expected), "a wrong sum of packed tensor " + std::to_string(i));
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(several_tensors_that_differ_between_ranks_are_an_error_on_every_device) {
+  auto group = make_local_communicators(test_devices());
+  const auto ends = end_of_ranks(group, [](communicator& end) {
+    std::vector<tensor> all;
+    for (const auto count : {4, 5, end.rank() == 0 ? 6 : 7})
+      all.push_back(tensor::zeros(dtype::float32, {count}, end.device()));
+    end.all_reduce(all, reduce_op::sum, ample_time);
+  });
+  for (const auto& end : ends) BOOST_TEST((end.code() == status_code::failed_precondition), end.render());
+}
+
 BOOST_AUTO_TEST_CASE(mean_minimum_maximum_and_product_are_those_of_all_devices) {
   on_devices(test_devices(), [](communicator& end) {
     const auto reduced = [&](reduce_op op) {
@@ -81,6 +114,21 @@ BOOST_AUTO_TEST_CASE(mean_minimum_maximum_and_product_are_those_of_all_devices) 
   });
 }
 
+BOOST_AUTO_TEST_CASE(sums_and_products_of_small_integers_wrap_around_as_on_the_host) {
+  on_devices(test_devices(), [](communicator& end) {
+    for (const auto op : {reduce_op::sum, reduce_op::product, reduce_op::min}) {
+      auto x = tensor::full({5}, static_cast<std::int16_t>(30'001 + 2 * end.rank())).copy_to(end.device());
+      end.all_reduce(x, op, ample_time);
+      auto expected = std::int64_t{op == reduce_op::product ? 1 : 0};
+      for (auto rank = 0; rank < end.size(); ++rank) {
+        const auto each = std::int64_t{30'001} + 2 * rank;
+        expected = op == reduce_op::sum ? expected + each : op == reduce_op::min ? 30'001 : (expected * each) % 65'536;
+      }
+      require(to_host(x).values<std::int16_t>()[4] == static_cast<std::int16_t>(expected), to_string(op));
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(rows_of_all_devices_are_gathered_in_order) {
   on_devices(test_devices(), [](communicator& end) {
     const auto gathered =
@@ -95,11 +143,13 @@ BOOST_AUTO_TEST_CASE(rows_of_all_devices_are_gathered_in_order) {
 
 BOOST_AUTO_TEST_CASE(each_device_gets_its_share_of_the_sum) {
   on_devices(test_devices(), [](communicator& end) {
-    const shape extents{end.size() * 3, 7};
-    const auto x = rows_of_rank(end.rank(), dtype::float32, extents).copy_to(end.device());
-    const auto share = end.reduce_scatter(x, reduce_op::sum, ample_time);
-    const auto expected = sum_of_ranks(end.size(), dtype::float32, extents).slice(end.rank() * 3, end.rank() * 3 + 3);
-    require(to_host(share).bitwise_equal(expected), "wrong share");
+    for (const auto type : {dtype::float32, dtype::int16}) {
+      const shape extents{end.size() * 3, 7};
+      const auto x = rows_of_rank(end.rank(), type, extents).copy_to(end.device());
+      const auto share = end.reduce_scatter(x, reduce_op::sum, ample_time);
+      const auto expected = sum_of_ranks(end.size(), type, extents).slice(end.rank() * 3, end.rank() * 3 + 3);
+      require(to_host(share).bitwise_equal(expected), "wrong share of " + to_string(type));
+    }
   });
 }
 

@@ -1,9 +1,12 @@
 // all_reduce among threads of one process, against the memory's limit: a plain loop on as many threads that adds the
-// same elements and writes the sums to every rank's place, without waiting for anybody.
+// same elements and writes the sums to every rank's place, without waiting for anybody. And among emulated GPUs,
+// against the threads: what the way over devices adds.
 #include "bench_all_reduce.hpp"
 #include "bench_case.hpp"
 
-#include <troupe/device/collectives/thread_communicator.hpp>
+#include <troupe/device/accelerators/accelerators.hpp>
+#include <troupe/device/collectives/communicators.hpp>
+#include <troupe/device/collectives/packing.hpp>
 
 #include <fmt/format.h>
 
@@ -28,8 +31,7 @@ std::vector<tensor> zeros_of_ranks(int ranks, std::int64_t bytes) {
   return result;
 }
 
-// --- timing threads
-// -----------------------------------------------------------------------------------------------
+// --- timing threads --------------------------------------------------------------------------------------------------
 
 /// Runs `rounds` times `round(rank)` on a thread for each rank; returns the seconds from the first start to the last
 /// end.
@@ -68,8 +70,7 @@ double microseconds_per_round(std::chrono::nanoseconds slice, int ranks, const R
   return seconds * 1e6 / static_cast<double>(rounds);
 }
 
-// --- the reference
-// ------------------------------------------------------------------------------------------------
+// --- the reference ---------------------------------------------------------------------------------------------------
 
 /// One rank's share of the adds: reads all, writes all.
 template <std::size_t Ranks>
@@ -99,30 +100,38 @@ measurement memory_limit(std::vector<tensor>& tensors) {
   };
 }
 
-// --- the cases
-// ----------------------------------------------------------------------------------------------------
+// --- threads ---------------------------------------------------------------------------------------------------------
+
+using ends_of_ranks = std::vector<std::unique_ptr<communicator>>;
+
+/// One all_reduce on all ranks, in microseconds.
+measurement all_reduce_of(const ends_of_ranks& ends, std::vector<tensor>& tensors) {
+  return [&](std::chrono::nanoseconds slice) {
+    return microseconds_per_round(slice, static_cast<int>(ends.size()), [&](int rank) {
+      const auto i = static_cast<std::size_t>(rank);
+      ends[i]->all_reduce(tensors[i], reduce_op::sum, limit);
+    });
+  };
+}
+
+std::int64_t wrong_sums_of(const ends_of_ranks& ends, std::int64_t bytes) {
+  std::vector<std::future<std::int64_t>> wrong;
+  wrong.reserve(ends.size());
+  for (const auto& end : ends)
+    wrong.push_back(std::async(std::launch::async, [&] { return count_wrong_sums(*end, bytes); }));
+  std::int64_t all = 0;
+  for (auto& each : wrong) all += each.get();
+  return all;
+}
 
 template <std::size_t Ranks>
 std::vector<figure> measure_threads(const measuring_plan& plan, std::int64_t bytes) {
   constexpr auto ranks = static_cast<int>(Ranks);
   const auto ends = make_thread_communicators(ranks);
   auto tensors = zeros_of_ranks(ranks, bytes);
-  auto row = compare(
-      plan, {"us", better::lower},
-      [&](std::chrono::nanoseconds slice) {
-        return microseconds_per_round(slice, ranks, [&](int rank) {
-          ends[static_cast<std::size_t>(rank)]->all_reduce(tensors[static_cast<std::size_t>(rank)], reduce_op::sum,
-                                                           limit);
-        });
-      },
-      "the same adds in a plain loop", memory_limit<Ranks>(tensors));
-  std::vector<std::future<std::int64_t>> wrong;
-  wrong.reserve(Ranks);
-  for (const auto& end : ends)
-    wrong.push_back(std::async(std::launch::async, [&] { return count_wrong_sums(*end, bytes); }));
-  std::int64_t all_wrong = 0;
-  for (auto& each : wrong) all_wrong += each.get();
-  add_collective_columns(row, ranks, bytes, all_wrong);
+  auto row = compare(plan, {"us", better::lower}, all_reduce_of(ends, tensors), "the same adds in a plain loop",
+                     memory_limit<Ranks>(tensors));
+  add_collective_columns(row, ranks, bytes, wrong_sums_of(ends, bytes));
   return {row};
 }
 
@@ -137,6 +146,61 @@ bench_case threads_case(const all_reduce_size& size) {
           }};
 }
 
+// --- emulated GPUs ---------------------------------------------------------------------------------------------------
+
+constexpr auto emulated_count = 2;
+
+std::vector<std::string> emulated_devices() {
+  [[maybe_unused]] static const auto once = [] {
+    emulate_gpus(emulated_count);
+    return true;
+  }();
+  return gpu_names();
+}
+
+std::vector<figure> measure_emulated(const measuring_plan& plan, std::int64_t bytes) {
+  const auto devices = emulated_devices();
+  const auto ends = make_local_communicators(devices);
+  const auto on_host = make_thread_communicators(emulated_count);
+  auto host_tensors = zeros_of_ranks(emulated_count, bytes);
+  std::vector<tensor> tensors;
+  for (const auto& device : devices) tensors.push_back(host_tensors.front().copy_to(device));
+  auto row = compare(plan, {"us", better::lower}, all_reduce_of(ends, tensors), "threads of one process",
+                     all_reduce_of(on_host, host_tensors));
+  add_collective_columns(row, emulated_count, bytes, wrong_sums_of(ends, bytes));
+  return {row};
+}
+
+bench_case emulated_case(const all_reduce_size& size) {
+  return {
+      .bench = "all_reduce",
+      .name = fmt::format("emulated-{}-{}", emulated_count, size.name),
+      .summary = fmt::format("the sum of {} on each of {} emulated GPUs", size.name, emulated_count),
+      .size = {.workers = 1, .servers = 1},
+      .measure = [bytes = size.bytes](const measuring_plan& plan, cluster&) { return measure_emulated(plan, bytes); }};
+}
+
+/// Gradients of a model, all at once, and each pack by itself.
+std::vector<figure> measure_gradients(const measuring_plan& plan, cluster&) {
+  constexpr auto tensors = 200;
+  constexpr std::int64_t bytes = 40 << 20;
+  const auto devices = emulated_devices();
+  const auto ends = make_local_communicators(devices);
+  std::vector<std::vector<tensor>> gradients(devices.size());
+  for (auto rank = std::size_t{0}; rank < devices.size(); ++rank)
+    for (auto i = 0; i < tensors; ++i)
+      gradients[rank].push_back(zeros_of_ranks(1, bytes / tensors).front().copy_to(devices[rank]));
+  const auto reduce = [&](std::int64_t bytes_per_pack) {
+    return [&, bytes_per_pack](std::chrono::nanoseconds slice) {
+      return microseconds_per_round(slice, emulated_count, [&](int rank) {
+        const auto i = static_cast<std::size_t>(rank);
+        all_reduce_packed(*ends[i], gradients[i], reduce_op::sum, {.bytes_per_pack = bytes_per_pack}, limit);
+      });
+    };
+  };
+  return {compare(plan, {"us", better::lower}, reduce(0), "packs of 1 MiB", reduce(1 << 20))};
+}
+
 }  // namespace
 
 std::int64_t count_wrong_sums(communicator& ranks, std::int64_t bytes) {
@@ -145,12 +209,14 @@ std::int64_t count_wrong_sums(communicator& ranks, std::int64_t bytes) {
   const auto pattern = [](std::size_t i) { return static_cast<float>(i % 7); };
   const auto values = x.mutable_values<float>();
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = pattern(i) + static_cast<float>(ranks.rank());
-  ranks.all_reduce(x, reduce_op::sum, limit);
+  auto reduced = x.copy_to(ranks.device());
+  ranks.all_reduce(reduced, reduce_op::sum, limit);
+  reduced = reduced.copy_to("CPU:0");
   const auto size = static_cast<float>(ranks.size());
   const auto sum_of_ranks = size * (size - 1) / 2;
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (x.values<float>()[i] != size * pattern(i) + sum_of_ranks) ++wrong;
+    if (reduced.values<float>()[i] != size * pattern(i) + sum_of_ranks) ++wrong;
   return wrong;
 }
 
@@ -168,9 +234,15 @@ void add_collective_columns(figure& row, int ranks, std::int64_t bytes, std::int
 
 std::vector<bench_case> all_reduce_cases() {
   std::vector<bench_case> cases;
-  cases.reserve(2 * all_reduce_sizes.size());
+  cases.reserve(3 * all_reduce_sizes.size() + 1);
   for (const auto& size : all_reduce_sizes) cases.push_back(threads_case<2>(size));
   for (const auto& size : all_reduce_sizes) cases.push_back(threads_case<4>(size));
+  for (const auto& size : all_reduce_sizes) cases.push_back(emulated_case(size));
+  cases.push_back({.bench = "all_reduce",
+                   .name = "emulated-2-gradients",
+                   .summary = "the sum of 40 MiB in 200 tensors on each of 2 emulated GPUs",
+                   .size = {.workers = 1, .servers = 1},
+                   .measure = measure_gradients});
   return cases;
 }
 

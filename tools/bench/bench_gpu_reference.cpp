@@ -6,7 +6,7 @@
 #include <vector>
 
 #if defined(TROUPE_BENCH_NCCL)
-#include <troupe/device/collectives/internal/nccl_library.hpp>
+#include <troupe/device/cuda/internal/nccl_library.hpp>
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>

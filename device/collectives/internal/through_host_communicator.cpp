@@ -1,4 +1,5 @@
 #include <troupe/device/accelerators/accelerators.hpp>
+#include <troupe/device/accelerators/device_waits.hpp>
 #include <troupe/device/collectives/internal/through_host_communicator.hpp>
 
 #include <algorithm>
@@ -23,12 +24,14 @@ class through_host_communicator final : public communicator {
       const auto reads_input = call.kind != collective_kind::broadcast || call.root == rank();
       auto memory = allocate_pinned(static_cast<std::size_t>(call.count) * size_bytes(call.type));
       if (reads_input) {
+        const device_waits_until limit{deadline};
         accelerator_.copy_to_host(memory.mutable_data(), input, memory.size_bytes());
       } else {
         std::fill_n(memory.mutable_data(), memory.size_bytes(), std::byte{0});  // booleans must not be indeterminate
       }
       auto x = tensor::from_buffer(call.type, {call.count}, std::move(memory));
       const auto result = perform_on_host(call, std::move(x), deadline);
+      const device_waits_until limit{deadline};
       accelerator_.copy_from_host(output, result.data(), result.size_bytes());
     } catch (...) {
       host_->abort(status_of(std::current_exception()));  // a failed copy must not keep the other ranks waiting

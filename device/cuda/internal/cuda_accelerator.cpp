@@ -5,6 +5,7 @@
 #include <troupe/device/cuda/internal/cuda_device_state.hpp>
 #include <troupe/device/cuda/internal/cuda_kernels.hpp>
 #include <troupe/device/cuda/internal/cuda_memory.hpp>
+#include <troupe/device/cuda/internal/nccl_group.hpp>
 #include <troupe/device/kernels/internal/adam_rate.hpp>
 
 namespace troupe::cuda {
@@ -30,7 +31,9 @@ class cuda_accelerator final : public accelerator {
     return result;
   }
 
-  void synchronize() override { current().work().synchronize(); }
+  void synchronize() override { current().synchronize(); }
+
+  std::unique_ptr<work_point> record() override { return std::make_unique<recorded_point>(current().work()); }
 
   // -- memory ---------------------------------------------------------------------------------------------------------
 
@@ -114,7 +117,23 @@ class cuda_accelerator final : public accelerator {
     cuda::adam_update(variable, m, v, gradient, adam_rate(learning_rate, beta1, beta2, step), beta1, beta2, epsilon);
   }
 
+  // -- collectives ----------------------------------------------------------------------------------------------------
+
+  device_group_id new_group() override { return new_nccl_group(); }
+  std::unique_ptr<device_group> join_group(const device_group_id& id, int rank, int size) override {
+    return join_nccl_group(name(), id, rank, size);
+  }
+
  private:
+  class recorded_point final : public work_point {
+   public:
+    explicit recorded_point(stream& of) { point_.record(of.handle()); }
+    bool is_reached() override { return point_.is_reached(); }
+
+   private:
+    event point_;
+  };
+
   device_state& current() {
     auto& state = state_of(name());
     state.make_current();

@@ -23,6 +23,9 @@ class device_state {
 
   /// Calls into CUDA that follow on this thread are for this GPU.
   void make_current() const { make_current(physical_index_); }
+  /// Blocks the calling thread until all work queued so far is done. Throws deadline_exceeded_error as device_waits.hpp
+  /// says. Makes the GPU the current one.
+  void synchronize();
   /// Work that is queued here from now on starts after the work that `other` has queued so far. Makes the other's GPU
   /// the current one.
   void wait_for(device_state& other);

@@ -78,10 +78,11 @@ void copy_between_gpus(std::byte* target, device_state& to, const std::byte* sou
 
 void copy_with_host(std::byte* target, const std::byte* source, std::size_t bytes, cudaMemcpyKind direction,
                     device_state& gpu) {
-  gpu.make_current();
+  // CUDA waits inside its call for what is queued before, without a limit: so that is waited for here.
+  gpu.synchronize();
   if (copy_staged(target, source, bytes, direction, gpu)) return;
   check(cudaMemcpyAsync(target, source, bytes, direction, gpu.work().handle()), "cudaMemcpyAsync");
-  gpu.work().synchronize();
+  gpu.synchronize();
 }
 
 }  // namespace

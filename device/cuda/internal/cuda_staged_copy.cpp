@@ -1,3 +1,4 @@
+#include <troupe/device/accelerators/device_waits.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/cuda/internal/cuda_memory.hpp>
 #include <troupe/device/cuda/internal/cuda_staged_copy.hpp>
@@ -5,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -21,6 +23,7 @@ constexpr std::size_t piece_bytes = std::size_t{2} << 20;
 /// With less, it takes longer to start the threads than they save.
 constexpr std::size_t staged_bytes_min = std::size_t{8} << 20;
 constexpr unsigned threads_max = 4;
+constexpr std::chrono::seconds patience_after_problem{2};
 
 /// Leaves most processors to others, and a machine with few to CUDA's own way.
 std::size_t thread_count() {
@@ -69,8 +72,8 @@ class staged_copy {
       work(pieces_.front());
     }
     if (!problem_) return;
-    // What is queued still uses the pinned memory.
-    static_cast<void>(cudaStreamSynchronize(gpu_.work().handle()));
+    // What is queued still uses the pinned memory. That of a GPU which hangs is never given back.
+    if (!is_over()) static_cast<void>(new auto{std::move(pieces_)});
     std::rethrow_exception(problem_);
   }
 
@@ -104,9 +107,17 @@ class staged_copy {
     which.moved.record(gpu_.work().handle());
   }
 
+  bool is_over() const noexcept {
+    try {
+      return gpu_.work().synchronize(std::chrono::steady_clock::now() + patience_after_problem);
+    } catch (const error&) {
+      return true;  // the GPU has failed, and does nothing any more
+    }
+  }
+
   void finish(piece& which) {
     if (which.bytes == 0) return;
-    which.moved.wait();
+    if (!which.moved.wait_until(deadline_)) throw_device_is_late(gpu_.name(), "it is in a copy with the host");
     if (direction_ == cudaMemcpyDeviceToHost) std::memcpy(target_ + which.begin, which.memory.data(), which.bytes);
     which.bytes = 0;
   }
@@ -116,6 +127,7 @@ class staged_copy {
   const std::size_t bytes_;
   const cudaMemcpyKind direction_;
   device_state& gpu_;
+  const std::chrono::steady_clock::time_point deadline_ = device_wait_deadline();
   std::vector<pieces_of_thread> pieces_;  // by thread
   std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;

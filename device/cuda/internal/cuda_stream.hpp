@@ -5,6 +5,9 @@
 
 #include <troupe/device/cuda/internal/cuda_check.hpp>
 
+#include <chrono>
+#include <thread>
+
 namespace troupe::cuda {
 
 /// A point in the work of a stream.
@@ -28,8 +31,22 @@ class event {
     return true;
   }
 
-  /// Blocks the calling thread until it is. Throws as above.
-  void wait() const { check(cudaEventSynchronize(handle_), "cudaEventSynchronize"); }
+  /// Blocks the calling thread until it is; false at the deadline. Throws as above.
+  [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point deadline) const {
+    // Most waits are short: so long it is worth not to sleep.
+    constexpr std::chrono::microseconds spin_time{200};
+    constexpr std::chrono::microseconds sleep_time{50};
+    const auto begin = std::chrono::steady_clock::now();
+    while (!is_reached()) {
+      const auto now = std::chrono::steady_clock::now();
+      if (now >= deadline) return false;
+      if (now - begin < spin_time)
+        std::this_thread::yield();
+      else
+        std::this_thread::sleep_for(sleep_time);
+    }
+    return true;
+  }
 
   cudaEvent_t handle() const noexcept { return handle_; }
 
@@ -46,8 +63,12 @@ class stream {
   stream& operator=(const stream&) = delete;
   ~stream() { cudaStreamDestroy(handle_); }
 
-  /// Blocks the calling thread until all work queued so far is done.
-  void synchronize() { check(cudaStreamSynchronize(handle_), "cudaStreamSynchronize"); }
+  /// Blocks the calling thread until all work queued so far is done; false at the deadline.
+  [[nodiscard]] bool synchronize(std::chrono::steady_clock::time_point deadline) {
+    event end;
+    end.record(handle_);
+    return end.wait_until(deadline);
+  }
 
   /// Work that is queued here from now on starts after that point of another stream.
   void wait_for(const event& reached) {

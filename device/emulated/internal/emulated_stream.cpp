@@ -4,9 +4,19 @@
 
 namespace troupe::emulation {
 
+bool event::wait_until(time_point deadline) {
+  std::unique_lock lock{mutex_};
+  return reached_.wait_until(lock, deadline, [this] { return is_reached_; });
+}
+
 void event::wait() {
   std::unique_lock lock{mutex_};
   reached_.wait(lock, [this] { return is_reached_; });
+}
+
+bool event::is_reached() {
+  const std::scoped_lock lock{mutex_};
+  return is_reached_;
 }
 
 void event::set() {
@@ -15,20 +25,45 @@ void event::set() {
   reached_.notify_all();
 }
 
+void host_memory_claim::use(const std::function<void()>& work) {
+  const std::scoped_lock lock{mutex_};
+  if (!is_withdrawn_) work();
+}
+
+void host_memory_claim::withdraw() {
+  const std::scoped_lock lock{mutex_};
+  is_withdrawn_ = true;
+}
+
 stream::~stream() {
   thread_.request_stop();  // and then it is joined
 }
 
-void stream::enqueue(std::function<void()> work) {
+bool stream::enqueue(std::function<void()> work, time_point deadline) {
   std::unique_lock lock{mutex_};
+  if (!changed_.wait_until(lock, deadline, [this] { return queued_.size() < queued_max; })) return false;
+  add(std::move(work));
+  return true;
+}
+
+void stream::enqueue_in_any_case(std::function<void()> work) {
+  const std::scoped_lock lock{mutex_};
+  add(std::move(work));
+}
+
+void stream::add(std::function<void()> work) {
   if (!thread_.joinable()) thread_ = std::jthread{[this](const std::stop_token& stop) { run(stop); }};
-  changed_.wait(lock, [this] { return queued_.size() < queued_max; });
   queued_.push_back(std::move(work));
   changed_.notify_all();
 }
 
-void stream::synchronize() {
-  record()->wait();
+bool stream::synchronize(time_point deadline) {
+  if (!record()->wait_until(deadline)) return false;
+  throw_failure();
+  return true;
+}
+
+void stream::throw_failure() {
   std::unique_lock lock{mutex_};
   if (auto failure = std::exchange(failure_, nullptr)) {
     lock.unlock();
@@ -36,14 +71,19 @@ void stream::synchronize() {
   }
 }
 
+void stream::forget_failure() {
+  const std::scoped_lock lock{mutex_};
+  failure_ = nullptr;
+}
+
 std::shared_ptr<event> stream::record() {
   auto point = std::make_shared<event>();
-  enqueue([point] { point->set(); });
+  enqueue_in_any_case([point] { point->set(); });
   return point;
 }
 
 void stream::wait_for(std::shared_ptr<event> point) {
-  enqueue([point = std::move(point)] { point->wait(); });
+  enqueue_in_any_case([point = std::move(point)] { point->wait(); });
 }
 
 void stream::run(const std::stop_token& stop) {

@@ -2,6 +2,9 @@
 //
 // What is queued is bounded: who queues more waits until some of it is done, as with CUDA. A piece of work that throws
 // has failed; its error is thrown by whoever waits next, once, and the work behind it goes on.
+//
+// A piece of work may hang. Whoever waits, for its end or for room behind it, does so until a deadline, and leaves
+// memory of the host that it was to use withdrawn (host_memory_claim).
 #pragma once
 
 #include <chrono>
@@ -14,22 +17,39 @@
 #include <memory>
 #include <mutex>
 #include <random>
-#include <string>
 #include <thread>
 
 namespace troupe::emulation {
 
+using time_point = std::chrono::steady_clock::time_point;
+
 /// A point in the work of a stream.
 class event {
  public:
-  /// Blocks until the work before that point is done.
+  /// Blocks until the work before that point is done. False at the deadline.
+  [[nodiscard]] bool wait_until(time_point deadline);
+  /// The same without one, for a stream's own thread: a device that waits for one that hangs, hangs too.
   void wait();
+  bool is_reached();
   void set();
 
  private:
   std::mutex mutex_;
   std::condition_variable reached_;
   bool is_reached_ = false;
+};
+
+/// The use of somebody's memory by queued work, which he may end.
+class host_memory_claim {
+ public:
+  /// In the stream's thread: nothing, once it is withdrawn.
+  void use(const std::function<void()>& work);
+  /// When it returns, the memory is not used, and never will be.
+  void withdraw();
+
+ private:
+  std::mutex mutex_;
+  bool is_withdrawn_ = false;
 };
 
 struct stream_options {
@@ -50,15 +70,23 @@ class stream {
   /// Does what is queued.
   ~stream();
 
-  void enqueue(std::function<void()> work);
-  /// Blocks until all that was queued before is done. Throws what went wrong in it.
-  void synchronize();
+  /// False if there was no room until the deadline.
+  [[nodiscard]] bool enqueue(std::function<void()> work, time_point deadline);
+  /// For what is short, and belongs to work that had to find room.
+  void enqueue_in_any_case(std::function<void()> work);
+  /// Blocks until all that was queued before is done; false at the deadline. Throws what went wrong in it.
+  [[nodiscard]] bool synchronize(time_point deadline);
+  /// Throws what went wrong in work that is done, if nobody has heard of it.
+  void throw_failure();
+  /// Nobody shall hear of it.
+  void forget_failure();
   /// The point behind all that is queued now.
   std::shared_ptr<event> record();
   /// Work that is queued here from now on starts after that point of another stream.
   void wait_for(std::shared_ptr<event> point);
 
  private:
+  void add(std::function<void()> work);
   void run(const std::stop_token& stop);
   void delay();
 

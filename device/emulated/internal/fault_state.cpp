@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
+#include <memory>
 #include <thread>
 
 namespace troupe::emulation {
@@ -13,9 +13,17 @@ void faults::fail(const std::string& reason) {
   reason_to_fail_ = reason;
 }
 
-void faults::exhaust_after(int allocations) {
+void faults::hang() {
   const std::scoped_lock lock{mutex_};
-  allocations_left_ = std::max(allocations, 0);
+  hangs_ = true;
+}
+
+void faults::exhaust_after(int allocations) {
+  if (allocations < 0)
+    throw invalid_argument_error{fmt::format(
+        "{} can't have memory for {} more allocations; expected 0, which is none, or more", device_, allocations)};
+  const std::scoped_lock lock{mutex_};
+  allocations_left_ = allocations;
 }
 
 void faults::slow_down(double factor) {
@@ -26,9 +34,21 @@ void faults::slow_down(double factor) {
   slowness_ = factor;
 }
 
-void faults::check() const {
+void faults::repair() {
+  const std::scoped_lock lock{mutex_};
+  ++life_;
+  hangs_ = false;
+  reason_to_fail_.reset();
+  failure_.reset();
+  allocations_left_.reset();
+  slowness_ = 1;
+  repaired_.notify_all();
+}
+
+faults::life faults::check() const {
   const std::scoped_lock lock{mutex_};
   if (failure_) throw_status(*failure_);
+  return life_;
 }
 
 void faults::count_allocation(std::size_t bytes) {
@@ -40,21 +60,38 @@ void faults::count_allocation(std::size_t bytes) {
   --*allocations_left_;
 }
 
-void faults::perform(std::string_view operation, const std::function<void()>& work) {
-  const auto slowness = begin(operation);
+void faults::perform(std::string_view operation, life queued_in, const std::function<void()>& work) {
+  const auto slowness = begin(operation, queued_in);
+  if (!slowness) return;
   const auto start = std::chrono::steady_clock::now();
+  const std::shared_ptr<void> over{nullptr, [this](auto) { end(); }};
   work();
-  if (slowness > 1) std::this_thread::sleep_for((std::chrono::steady_clock::now() - start) * (slowness - 1));
+  if (*slowness > 1) std::this_thread::sleep_for((std::chrono::steady_clock::now() - start) * (*slowness - 1));
 }
 
-double faults::begin(std::string_view operation) {
+std::string faults::describe_work() const {
   const std::scoped_lock lock{mutex_};
+  return operation_.empty() ? "it waits for another device" : fmt::format("it is in {}", operation_);
+}
+
+std::optional<double> faults::begin(std::string_view operation, life queued_in) {
+  std::unique_lock lock{mutex_};
+  operation_ = operation;
+  repaired_.wait(lock, [&] { return !hangs_ || life_ != queued_in; });
+  operation_ = {};
+  if (life_ != queued_in) return {};
   if (reason_to_fail_ && !failure_)
     failure_ =
         status{status_code::internal, fmt::format("{} has failed in {}: {}; go on with the devices that are left",
                                                   device_, operation, *reason_to_fail_)};
   if (failure_) throw_status(*failure_);
+  operation_ = operation;
   return slowness_;
+}
+
+void faults::end() {
+  const std::scoped_lock lock{mutex_};
+  operation_ = {};
 }
 
 }  // namespace troupe::emulation

@@ -3,7 +3,9 @@
 
 #include <troupe/device/base/error.hpp>
 
+#include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -15,25 +17,41 @@ namespace troupe::emulation {
 /// Thread-safe.
 class faults {
  public:
+  /// The times between two repairs.
+  using life = std::uint64_t;
+
   explicit faults(std::string device) : device_(std::move(device)) {}
 
   void fail(const std::string& reason);
+  void hang();
   void exhaust_after(int allocations);
   void slow_down(double factor);
+  /// Ends all of these, and the work of this life that has not been done.
+  void repair();
 
-  /// Throws what has made the device fail.
-  void check() const;
+  /// This life. Throws what has made the device fail.
+  life check() const;
   /// Throws resource_exhausted_error when there is to be no memory for another allocation.
   void count_allocation(std::size_t bytes);
-  /// Does the work, as far as the device can.
-  void perform(std::string_view operation, const std::function<void()>& work);
+  /// Does the work, which was queued in that life, as far as the device can.
+  void perform(std::string_view operation, life queued_in, const std::function<void()>& work);
+
+  /// What the device does: "it is in add_in_place".
+  std::string describe_work() const;
 
  private:
-  /// Fails the device if it is to fail. How slow it is otherwise.
-  double begin(std::string_view operation);
+  /// Fails the device if it is to fail, and waits if it is to hang. How slow it is otherwise; nothing if the work's
+  /// life is over.
+  std::optional<double> begin(std::string_view operation, life queued_in);
+  void end();
 
   const std::string device_;
   mutable std::mutex mutex_;
+  std::condition_variable repaired_;
+  life life_ = 0;
+  /// What it is in; empty between.
+  std::string_view operation_;
+  bool hangs_ = false;
   std::optional<std::string> reason_to_fail_;
   std::optional<status> failure_;
   std::optional<int> allocations_left_;

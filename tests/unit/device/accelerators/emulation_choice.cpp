@@ -7,6 +7,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,8 @@ BOOST_AUTO_TEST_CASE(what_the_program_says_counts_more_than_the_environment) {
 BOOST_AUTO_TEST_CASE(numbers_that_cannot_be_are_refused) {
   for (const auto count : {0, -1, emulated_gpus_max + 1})
     BOOST_TEST(refuses<invalid_argument_error>([&] { emulate_gpus(count); }, "expected 1 to 64"));
+  BOOST_TEST(refuses<invalid_argument_error>([] { emulate_gpus(2, {.delay_max = std::chrono::microseconds{-1}}); },
+                                             "up to -1 us later"));
 }
 
 BOOST_AUTO_TEST_CASE(once_gpus_were_asked_for_it_is_too_late) {

@@ -93,6 +93,29 @@ BOOST_AUTO_TEST_CASE(different_gpus_take_nccl) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(different_gpus_take_nccl_in_each_of_several_processes) {
+  const auto chosen = plan(gpus({0, 1}), 2, 2);
+  BOOST_TEST((chosen.among_replicas == replica_transport::nccl));
+  BOOST_TEST(copies(chosen) == 0);
+  BOOST_TEST(chosen.describe() ==
+             "NCCL, 2 replicas on GPU:0..1; between processes TCP, 2 ranks on 2 hosts; reductions and gathers outside "
+             "of replicas on CPU:0");
+}
+
+BOOST_AUTO_TEST_CASE(emulated_gpus_have_nccl_emulated_whatever_was_built) {
+  auto devices = gpus({0, 1});
+  for (auto& each : devices) each.is_emulated = true;
+  for (const auto which : {automatic, nccl}) {
+    const auto chosen = plan(devices, which, false);
+    BOOST_TEST((chosen.among_replicas == replica_transport::nccl));
+    BOOST_TEST(chosen.describe() ==
+               "NCCL as emulated, 2 replicas on GPU:0..1; reductions and gathers outside of replicas on CPU:0");
+  }
+  const auto simulated = plan_communication({.devices = devices, .replicas_are_simulated = true});
+  BOOST_TEST((simulated.among_replicas == replica_transport::threads));
+  BOOST_TEST(simulated.reason_against_nccl == "the replicas of a simulation share one thread");
+}
+
 BOOST_AUTO_TEST_CASE(gpus_that_nccl_cannot_serve_go_through_the_host_and_the_plan_says_why) {
   const auto through_host = [](const communication_plan& chosen, int gpu_count, const std::string& why) {
     BOOST_TEST((chosen.among_replicas == replica_transport::threads));
@@ -105,7 +128,7 @@ BOOST_AUTO_TEST_CASE(gpus_that_nccl_cannot_serve_go_through_the_host_and_the_pla
   through_host(plan(gpus({0, 0, 1})), 3, "some of them are logical devices of one GPU, which NCCL refuses");
   through_host(plan(gpus({0, 1}), ring), 2, "\"ring\" was asked for");
   through_host(plan(gpus({0, 1}), automatic, false), 2, "this troupe was built without NCCL");
-  through_host(plan(gpus({0, 1}), 2, 2), 2, "between processes tensors travel through the hosts' memory");
+  through_host(plan(gpus({0}), 2, 2), 1, "it is the only one of its process");
 }
 
 BOOST_AUTO_TEST_CASE(nccl_that_was_asked_for_and_cannot_be_is_an_error_with_the_reason) {

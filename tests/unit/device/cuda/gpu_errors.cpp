@@ -2,8 +2,8 @@
 #include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/collectives/communicators.hpp>
+#include <troupe/device/collectives/device_communicator.hpp>
 #include <troupe/device/collectives/internal/through_host_communicator.hpp>
-#include <troupe/device/collectives/nccl_communicator.hpp>
 #include <troupe/device/collectives/thread_communicator.hpp>
 #include <troupe/device/cuda/cuda_device.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
@@ -84,9 +84,7 @@ BOOST_AUTO_TEST_CASE(the_other_ranks_hear_that_a_rank_has_no_gpu) {
   BOOST_CHECK_THROW(make_through_host_communicator(std::move(through_host[0]), "GPU:0"), unavailable_error);
   BOOST_CHECK_THROW(through_host[1]->barrier(1min), unavailable_error);
 
-  auto nccl = make_thread_communicators(2);
-  BOOST_CHECK_THROW(make_nccl_communicator(std::move(nccl[0]), "GPU:0", 1min), unavailable_error);
-  BOOST_CHECK_THROW(nccl[1]->barrier(1min), unavailable_error);
+  BOOST_CHECK_THROW(make_device_communicators(make_thread_communicators(2), {"GPU:0", "GPU:1"}), unavailable_error);
 }
 
 BOOST_AUTO_TEST_CASE(pinned_memory_is_ordinary_memory) {

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <numeric>
 #include <vector>
@@ -19,13 +20,19 @@ using namespace std::chrono_literals;
 
 constexpr stream_options late{.delay_max = 200us, .seed = 7};
 
+/// Tests that reach it have found a hang.
+time_point soon() { return std::chrono::steady_clock::now() + 1min; }
+
+void enqueue(stream& work, std::function<void()> piece) { BOOST_REQUIRE(work.enqueue(std::move(piece), soon())); }
+void synchronize(stream& work) { BOOST_REQUIRE(work.synchronize(soon())); }
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(work_is_done_in_the_order_of_the_calls) {
   stream work{late};
   std::vector<int> done;
-  for (auto i = 0; i < 100; ++i) work.enqueue([&done, i] { done.push_back(i); });
-  work.synchronize();
+  for (auto i = 0; i < 100; ++i) enqueue(work, [&done, i] { done.push_back(i); });
+  synchronize(work);
   std::vector<int> expected(100);
   std::iota(expected.begin(), expected.end(), 0);
   BOOST_TEST(done == expected, boost::test_tools::per_element());
@@ -35,13 +42,13 @@ BOOST_AUTO_TEST_CASE(a_call_returns_before_the_work_is_done) {
   stream work{{}};
   std::promise<void> go_on;
   std::atomic<bool> is_done = false;
-  work.enqueue([&] {
+  enqueue(work, [&] {
     go_on.get_future().wait();
     is_done = true;
   });
   BOOST_TEST(!is_done);
   go_on.set_value();
-  work.synchronize();
+  synchronize(work);
   BOOST_TEST(is_done);
 }
 
@@ -50,41 +57,40 @@ BOOST_AUTO_TEST_CASE(a_stream_waits_for_a_point_of_another_one_and_no_longer) {
   stream second{{}};
   std::promise<void> go_on;
   std::atomic<int> value = 0;
-  first.enqueue([&] { value = 1; });
+  enqueue(first, [&] { value = 1; });
   const auto point = first.record();
-  first.enqueue([wait = go_on.get_future().share()] { wait.wait(); });
+  enqueue(first, [wait = go_on.get_future().share()] { wait.wait(); });
   second.wait_for(point);
   auto seen = 0;
-  second.enqueue([&] { seen = value; });
-  second.synchronize();  // the first one's last piece of work has not ended
+  enqueue(second, [&] { seen = value; });
+  synchronize(second);  // the first one's last piece of work has not ended
   BOOST_TEST(seen == 1);
   go_on.set_value();
-  first.synchronize();
+  synchronize(first);
 }
 
 BOOST_AUTO_TEST_CASE(an_error_is_thrown_by_who_waits_next_once_and_the_work_behind_it_is_done) {
   stream work{{}};
   auto done = false;
-  work.enqueue([] { throw invalid_argument_error{"no such thing"}; });
-  work.enqueue([] { throw invalid_argument_error{"another one"}; });
-  work.enqueue([&] { done = true; });
-  BOOST_CHECK_EXCEPTION(work.synchronize(), invalid_argument_error,
+  enqueue(work, [] { throw invalid_argument_error{"no such thing"}; });
+  enqueue(work, [] { throw invalid_argument_error{"another one"}; });
+  enqueue(work, [&] { done = true; });
+  BOOST_CHECK_EXCEPTION(synchronize(work), invalid_argument_error,
                         [](const error& e) { return e.message() == "no such thing"; });
   BOOST_TEST(done);
-  BOOST_CHECK_NO_THROW(work.synchronize());
+  BOOST_CHECK_NO_THROW(synchronize(work));
 }
 
 BOOST_AUTO_TEST_CASE(who_queues_more_than_fits_waits_until_some_of_it_is_done) {
   stream work{{}};
   std::promise<void> go_on;
-  work.enqueue([wait = go_on.get_future().share()] { wait.wait(); });
+  enqueue(work, [wait = go_on.get_future().share()] { wait.wait(); });
   std::atomic<std::size_t> queued = 0;
   std::atomic<std::size_t> done = 0;
   constexpr auto count = 2 * stream::queued_max;
   std::jthread queueing{[&] {
     for (auto i = std::size_t{0}; i < count; ++i) {
-      work.enqueue([&] { ++done; });
-      ++queued;
+      if (work.enqueue([&] { ++done; }, soon())) ++queued;
     }
   }};
   while (queued < stream::queued_max) std::this_thread::yield();
@@ -92,15 +98,39 @@ BOOST_AUTO_TEST_CASE(who_queues_more_than_fits_waits_until_some_of_it_is_done) {
   BOOST_TEST(done == 0u);
   go_on.set_value();
   queueing.join();
-  work.synchronize();
+  synchronize(work);
   BOOST_TEST(done == count);
+}
+
+BOOST_AUTO_TEST_CASE(work_that_hangs_is_waited_for_until_the_deadline_and_so_is_room_behind_it) {
+  stream work{{}};
+  std::promise<void> go_on;
+  enqueue(work, [wait = go_on.get_future().share()] { wait.wait(); });
+  const auto shortly = [] { return std::chrono::steady_clock::now() + 5ms; };
+  BOOST_TEST(!work.synchronize(shortly()));
+  for (auto room = stream::queued_max - 1; room > 0; --room) enqueue(work, [] {});
+  BOOST_TEST(!work.enqueue([] {}, shortly()));
+  auto freed = false;
+  work.enqueue_in_any_case([&] { freed = true; });
+  go_on.set_value();
+  synchronize(work);
+  BOOST_TEST(freed);
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_is_withdrawn_from_work_is_not_used_any_more) {
+  host_memory_claim claim;
+  auto used = 0;
+  claim.use([&] { ++used; });
+  claim.withdraw();
+  claim.use([&] { ++used; });
+  BOOST_TEST(used == 1);
 }
 
 BOOST_AUTO_TEST_CASE(the_end_of_a_stream_waits_for_its_work) {
   auto done = 0;
   {
     stream work{late};
-    for (auto i = 0; i < 20; ++i) work.enqueue([&] { ++done; });
+    for (auto i = 0; i < 20; ++i) enqueue(work, [&] { ++done; });
   }
   BOOST_TEST(done == 20);
 }

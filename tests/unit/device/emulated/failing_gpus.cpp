@@ -7,11 +7,13 @@
 #include <troupe/device/tensor/tensor.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
 #include <troupe/runtime/replica_context.hpp>
+#include <troupe/runtime/strategy_extended.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -22,6 +24,9 @@ namespace {
 using namespace std::chrono_literals;
 
 tensor ones_on(const std::string& device) { return tensor::full(shape{1000}, 1.0f).copy_to(device); }
+
+/// In a replica: one on its device.
+tensor own_ones() { return ones_on(replica_context::current().devices()[0]).slice(0, 1); }
 
 }  // namespace
 
@@ -66,6 +71,64 @@ BOOST_AUTO_TEST_CASE(replicas_hear_whose_gpu_has_failed_and_others_go_on_without
   BOOST_TEST(step(rest)[1] == 2.0f);
 }
 
+BOOST_AUTO_TEST_CASE(a_gpu_that_hangs_is_waited_for_until_the_steps_deadline_and_the_others_go_on_without_it) {
+  const mirrored_strategy strategy{{"GPU:5", "GPU:7"}, {.step_limit = 500ms}};
+  const auto v = strategy.variable("v", tensor::full({4}, 3.0f));
+  const auto reads = [](const troupe::strategy& on) { return on.run([] { return own_ones().item<float>(); }); };
+  BOOST_TEST(reads(strategy)[1] == 1.0f);
+  hang_emulated_gpu("GPU:7");
+  const auto started = std::chrono::steady_clock::now();
+  const auto why = problem_of([&] { reads(strategy); });
+  BOOST_TEST((why.code() == status_code::deadline_exceeded), why.render());
+  BOOST_TEST(contains(why.render(), "replica 1 (GPU:7) failed"), why.render());
+  BOOST_TEST(contains(why.render(), "GPU:7 has not come to the end of its work in time: it is in"), why.render());
+  BOOST_TEST((std::chrono::steady_clock::now() - started < 10s));
+  const auto rest = strategy.without("GPU:7");
+  BOOST_TEST(rest.num_replicas_in_sync() == 1);
+  BOOST_TEST(reads(rest)[0] == 1.0f);
+  // What was learned is still there, on the device that is left.
+  const auto again = rest.variable("v", strategy.local_results(v)[0].read());
+  BOOST_TEST(again.read().slice(0, 1).item<float>() == 3.0f);
+  repair_emulated_gpu("GPU:7");
+  BOOST_TEST(reads(strategy)[1] == 1.0f);
+}
+
+BOOST_AUTO_TEST_CASE(a_merge_function_too_stops_waiting_for_a_gpu_that_hangs) {
+  const mirrored_strategy strategy{{"GPU:5", "GPU:7"}, {.step_limit = 500ms}};
+  hang_emulated_gpu("GPU:7");
+  const auto why = problem_of([&] {
+    strategy.run([] {
+      replica_context::current().merge_call([](troupe::strategy&) { ones_on("GPU:7").slice(0, 1).item<float>(); });
+    });
+  });
+  BOOST_TEST((why.code() == status_code::deadline_exceeded), why.render());
+  repair_emulated_gpu("GPU:7");
+  // The barrier is there again at once.
+  BOOST_CHECK_NO_THROW(strategy.run([] { replica_context::current().merge_call([](troupe::strategy&) {}); }));
+}
+
+BOOST_AUTO_TEST_CASE(a_strategy_goes_on_without_a_device_that_it_has_and_does_not_need) {
+  const mirrored_strategy strategy{{"CPU:0", "CPU:1"}};
+  BOOST_TEST(strategy.without("CPU:0").extended().worker_devices() == std::vector<std::string>{"CPU:1"});
+  BOOST_TEST(refuses<invalid_argument_error>(
+      [&] { strategy.without("CPU:2"); }, "CPU:2 is none of this mirrored_strategy's devices, which are CPU:0, CPU:1"));
+  BOOST_TEST(
+      refuses<failed_precondition_error>([&] { strategy.without("CPU:0").without("CPU:1"); }, "the only device"));
+  const central_storage_strategy central{{"CPU:0", "CPU:1"}, "CPU:0"};
+  BOOST_TEST(refuses<failed_precondition_error>([&] { central.without("CPU:0"); }, "keeps its variables"));
+  BOOST_TEST(central.without("CPU:1").num_replicas_in_sync() == 1);
+  BOOST_TEST(refuses<unimplemented_error>([] { get_strategy().without("CPU:0"); }, "can't go on without CPU:0"));
+}
+
+BOOST_AUTO_TEST_CASE(a_gpu_that_was_repaired_suffers_nothing_any_more_and_has_dropped_what_was_queued) {
+  auto x = ones_on("GPU:5");
+  hang_emulated_gpu("GPU:5");
+  for (auto i = 0; i < 3; ++i) add_in_place(x, x);
+  fail_emulated_gpu("GPU:5", "it is too hot");
+  repair_emulated_gpu("GPU:5");
+  BOOST_TEST(x.copy_to("CPU:0").values<float>()[7] == 1.0f);
+}
+
 BOOST_AUTO_TEST_CASE(memory_runs_out_at_the_allocation_that_was_asked_for) {
   exhaust_emulated_gpu("GPU:1", 2);
   const auto first = ones_on("GPU:1");
@@ -74,6 +137,7 @@ BOOST_AUTO_TEST_CASE(memory_runs_out_at_the_allocation_that_was_asked_for) {
   BOOST_TEST(second.copy_to("CPU:0").values<float>()[0] == 1.0f);
   exhaust_emulated_gpu("GPU:1", 1);
   BOOST_CHECK_NO_THROW(ones_on("GPU:1"));
+  BOOST_TEST(refuses<invalid_argument_error>([] { exhaust_emulated_gpu("GPU:1", -1); }, "for -1 more allocations"));
 }
 
 BOOST_AUTO_TEST_CASE(a_slow_gpu_takes_so_many_times_as_long) {

@@ -1,0 +1,283 @@
+#include <troupe/device/accelerators/accelerators.hpp>
+#include <troupe/device/accelerators/device_waits.hpp>
+#include <troupe/device/collectives/device_communicator.hpp>
+#include <troupe/device/collectives/internal/launch_order.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace troupe {
+
+namespace {
+
+// Collectives of small tensors take tens of microseconds: so long it is worth not to sleep.
+constexpr auto spin_time = std::chrono::microseconds{200};
+constexpr auto sleep_time = std::chrono::microseconds{50};
+constexpr auto patience_after_loss = std::chrono::milliseconds{200};
+constexpr auto finish_patience = std::chrono::seconds{2};
+
+/// What ranks compare before they launch: one call, or several reductions. The first fields are those of a call.
+struct announcement {
+  std::int64_t kind, op, type, count, root;
+  std::int64_t calls;
+  /// Of what the others of several calls are.
+  std::int64_t digest;
+
+  tensor row() const { return tensor::of<std::int64_t>({1, 7}, {kind, op, type, count, root, calls, digest}); }
+  static announcement of_row(const tensor& row) {
+    const auto field = row.values<std::int64_t>();
+    return {field[0], field[1], field[2], field[3], field[4], field[5], field[6]};
+  }
+  std::string describe() const {
+    const collective first{.kind = static_cast<collective_kind>(kind),
+                           .op = static_cast<reduce_op>(op),
+                           .type = static_cast<dtype>(type),
+                           .count = count,
+                           .root = static_cast<int>(root)};
+    return calls == 1 ? to_string(first)
+                      : fmt::format("{} together with {} others (their digest: {:x})", to_string(first), calls - 1,
+                                    static_cast<std::uint64_t>(digest));
+  }
+};
+
+class device_communicator final : public communicator {
+ public:
+  device_communicator(std::unique_ptr<communicator> control, accelerator& device, std::shared_ptr<launch_order> order)
+      : communicator(control->rank(), control->size(), device.name()),
+        control_(std::move(control)),
+        accelerator_(device),
+        order_(std::move(order)) {}
+
+  ~device_communicator() override {
+    if (group_ && !broken()) group_->finish(clock::now() + finish_patience);
+  }
+
+  void abort(status why) noexcept override {
+    std::shared_ptr<device_group> group;
+    {
+      const std::scoped_lock lock{mutex_};
+      if (!broken_) broken_ = why;
+      group = group_;
+    }
+    order_->close();
+    control_->abort(std::move(why));
+    if (group) group->abort();
+  }
+
+  bool queues_work() const override { return true; }
+
+  std::optional<status> broken() const override {
+    {
+      const std::scoped_lock lock{mutex_};
+      if (broken_) return broken_;
+    }
+    return control_->broken();
+  }
+
+ private:
+  void execute(const collective& call, const std::byte* input, std::byte* output, clock::time_point deadline) override {
+    const prepared_call single{call, input, output};
+    execute_all({&single, 1}, deadline);
+  }
+
+  void execute_all(std::span<const prepared_call> calls, clock::time_point deadline) override {
+    if (const auto why = broken()) throw_status(*why);
+    const device_waits_until limit{deadline};
+    try {
+      agree(calls, deadline);
+      const auto launched = launches_of(calls);
+      if (launched.empty()) return;
+      if (!group_) join(deadline);
+      if (std::ranges::any_of(launched, [](const auto& each) { return is_wider_in_nccl(each.call); }))
+        for (const auto& each : launched) perform_in_width(each, deadline);
+      else
+        perform(launched, deadline);
+    } catch (const aborted_error& aborted) {
+      // Another rank has ended the group, and said why.
+      abort(control_->broken().value_or(aborted.get_status()));
+      throw_status(*broken());
+    } catch (...) {
+      abort(status_of(std::current_exception()));
+      throw_status(*broken());  // what came first
+    }
+  }
+
+  /// Those that need the devices; a barrier has come to its end with the agreement.
+  static std::vector<prepared_call> launches_of(std::span<const prepared_call> calls) {
+    std::vector<prepared_call> result;
+    for (const auto& each : calls)
+      if (each.call.kind != collective_kind::barrier && each.call.count > 0) result.push_back(each);
+    return result;
+  }
+
+  // Returns when all ranks have announced the same calls.
+  void agree(std::span<const prepared_call> calls, clock::time_point deadline) {
+    const auto mine = announce(calls);
+    const auto row = mine.row();
+    const auto all = [&] {
+      try {
+        return control_->all_gather(row, left_until(deadline));
+      } catch (const error& e) {
+        throw_status(e.get_status().wrap(fmt::format("{} on {}", mine.describe(), device())));
+      }
+    }();
+    for (auto other = 0; other < size(); ++other) {
+      if (all.slice(other, other + 1).bitwise_equal(row)) continue;
+      throw failed_precondition_error{fmt::format(
+          "rank {} calls {}, but rank {} calls {}; all ranks must call the same collectives in the same order", rank(),
+          mine.describe(), other, announcement::of_row(all.row(other)).describe())};
+    }
+  }
+
+  static announcement announce(std::span<const prepared_call> calls) {
+    std::uint64_t digest = 0;
+    for (const auto& each : calls.subspan(1))
+      for (const auto field : {static_cast<std::uint64_t>(each.call.type), static_cast<std::uint64_t>(each.call.count)})
+        digest = (digest ^ field) * 0x9e3779b97f4a7c15U + 1;
+    const auto& first = calls.front().call;
+    return {.kind = static_cast<std::int64_t>(first.kind),
+            .op = static_cast<std::int64_t>(first.op),
+            .type = static_cast<std::int64_t>(first.type),
+            .count = first.count,
+            .root = first.root,
+            .calls = static_cast<std::int64_t>(calls.size()),
+            .digest = static_cast<std::int64_t>(digest)};
+  }
+
+  void join(clock::time_point deadline) {
+    const auto id = share_id(deadline);
+    std::shared_ptr<device_group> joining = accelerator_.join_group(id, rank(), size());
+    {
+      const std::scoped_lock lock{mutex_};
+      group_ = std::move(joining);
+    }
+    wait_for_device("joining the group of devices", deadline);
+  }
+
+  /// Rank 0's id, on every rank.
+  device_group_id share_id(clock::time_point deadline) {
+    auto id = rank() == 0 ? accelerator_.new_group() : device_group_id{};
+    auto bytes = tensor::uninitialised(dtype::uint8, {static_cast<std::int64_t>(id.size())});
+    std::memcpy(bytes.mutable_data(), id.data(), id.size());
+    control_->broadcast(bytes, 0, left_until(deadline));
+    std::memcpy(id.data(), bytes.data(), id.size());
+    return id;
+  }
+
+  void perform(std::span<const prepared_call> calls, clock::time_point deadline) {
+    const auto name = calls.size() == 1
+                          ? to_string(calls.front().call)
+                          : fmt::format("{} and {} others", to_string(calls.front().call), calls.size() - 1);
+    if (!order_->begin(deadline)) {
+      if (const auto why = broken()) throw_status(*why);
+      throw deadline_exceeded_error{
+          fmt::format("{} on {}: until the deadline another group launched on one of its devices", name, device())};
+    }
+    for (const auto& each : calls) {
+      group_->launch(each.call, each.input, each.output);
+      wait_until([this] { return group_->is_settled(); }, name, deadline);
+    }
+    order_->end();
+    wait_for_device(name, deadline);
+  }
+
+  // Until all that is queued is done, the collective with it. Its errors show here or there, and the device may come to
+  // this point because of one.
+  void wait_for_device(std::string_view what, clock::time_point deadline) {
+    const auto end = accelerator_.record();
+    wait_until(
+        [&] {
+          const auto is_reached = end->is_reached();
+          return group_->is_settled() && is_reached;
+        },
+        what, deadline);
+  }
+
+  /// NCCL has no int16.
+  static bool is_wider_in_nccl(const collective& call) {
+    const auto is_reduction = call.kind == collective_kind::all_reduce || call.kind == collective_kind::reduce_scatter;
+    return is_reduction && call.type == dtype::int16;
+  }
+
+  // As int32, if need be: sums and products wrap around in the end as they would have on the way.
+  void perform_in_width(const prepared_call& given, clock::time_point deadline) {
+    if (!is_wider_in_nccl(given.call)) return perform({&given, 1}, deadline);
+    const auto& call = given.call;
+    const auto bytes = static_cast<std::size_t>(call.count) * size_bytes(call.type);
+    auto* const elements = const_cast<std::byte*>(given.input);  // only read
+    const auto input =
+        tensor::from_buffer(call.type, {call.count}, buffer::take_over(nullptr, elements, bytes, device()));
+    auto wide = accelerator_.cast(input, dtype::int32);
+    const auto in_place = call.kind == collective_kind::all_reduce;
+    auto part = tensor::uninitialised(dtype::int32, {in_place ? 0 : call.count / size()}, device());
+    auto& result = in_place ? wide : part;
+    prepared_call of_int32{.call = call, .input = wide.data(), .output = result.mutable_data()};
+    of_int32.call.type = dtype::int32;
+    perform({&of_int32, 1}, deadline);
+    const auto narrow = accelerator_.cast(result, dtype::int16);
+    accelerator_.copy_from(accelerator_, given.output, narrow.data(), narrow.size_bytes());
+  }
+
+  // `what` is for errors. All ranks have begun it, so when the control breaks meanwhile, perhaps because a rank has
+  // left after it was done, this one will be done too, unless that rank is lost: it gets a little time.
+  template <class Predicate>
+  void wait_until(Predicate is_done, std::string_view what, clock::time_point deadline) {
+    const auto begin = clock::now();
+    std::optional<status> loss;
+    while (!is_done()) {
+      const auto now = clock::now();
+      if (!loss && (loss = broken())) deadline = std::min(deadline, now + patience_after_loss);
+      if (now >= deadline) throw_status(loss ? *loss : status_at_deadline(what));
+      if (now - begin < spin_time) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(sleep_time);
+      }
+    }
+  }
+
+  status status_at_deadline(std::string_view what) const {
+    return {
+        status_code::deadline_exceeded,
+        fmt::format("{}: rank {} of {} waited on {} until the deadline. All ranks had begun; a GPU or the link to one "
+                    "does not answer",
+                    what, rank(), size(), device())};
+  }
+
+  static clock::duration left_until(clock::time_point deadline) {
+    return std::max(deadline - clock::now(), clock::duration{1});
+  }
+
+  const std::unique_ptr<communicator> control_;
+  accelerator& accelerator_;
+  const std::shared_ptr<launch_order> order_;
+  std::shared_ptr<device_group> group_;  // null before it is joined; written under the mutex
+  mutable std::mutex mutex_;
+  std::optional<status> broken_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<communicator>> make_device_communicators(
+    std::vector<std::unique_ptr<communicator>> controls, const std::vector<std::string>& devices) {
+  if (controls.size() != devices.size())
+    throw invalid_argument_error{
+        fmt::format("{} devices can't be controlled by a group of {}", devices.size(), controls.size())};
+  const auto order = std::make_shared<launch_order>(devices);
+  std::vector<std::unique_ptr<communicator>> ends;
+  for (auto i = std::size_t{0}; i < devices.size(); ++i)
+    ends.push_back(std::make_unique<device_communicator>(std::move(controls[i]), accelerator_of(devices[i]), order));
+  return ends;
+}
+
+}  // namespace troupe

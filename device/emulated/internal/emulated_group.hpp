@@ -1,0 +1,32 @@
+// Collectives of emulated devices, with NCCL's rules (device_group.hpp). Private to the emulation.
+//
+// A launch is a piece of work in the device's queue. There, in the device's thread, it meets those of the other ranks
+// as threads do (thread_communicator.hpp), so results are bitwise those of replicas on processors; it waits for them
+// without a limit, and all later work of the device behind it, until the group is aborted.
+#pragma once
+
+#include <troupe/device/collectives/device_group.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+namespace troupe::emulation {
+
+/// What a rank needs of its device.
+struct group_device {
+  /// Queues work under a name, which lives as long as the process.
+  std::function<void(std::string_view operation, std::function<void()> work)> queue;
+  /// Where the device's thread finds these bytes.
+  std::function<std::byte*(const std::byte* address, std::size_t bytes)> reach;
+};
+
+/// Of a new group.
+device_group_id new_group();
+
+/// Begins to join that group, in the device's queue. Throws invalid_argument_error for an id that is none, a rank that
+/// has joined before, and another size than the others'.
+std::unique_ptr<device_group> join_group(const device_group_id& id, int rank, int size, group_device device);
+
+}  // namespace troupe::emulation

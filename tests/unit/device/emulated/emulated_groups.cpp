@@ -1,0 +1,219 @@
+// Groups of emulated GPUs: NCCL's rules, as device_group.hpp has them, and what device_communicator.hpp makes of groups
+// that would hang by them. Each case repairs the devices that it harms.
+#include "eight_small_gpus.hpp"
+#include "support/refusal.hpp"
+#include "unit/device/collectives/thread_ranks.hpp"
+
+#include <troupe/device/collectives/communicators.hpp>
+#include <troupe/device/collectives/device_group.hpp>
+#include <troupe/device/emulated/emulated_faults.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
+
+#include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace troupe {
+
+BOOST_AUTO_TEST_SUITE(emulated_groups_suite, *boost::unit_test::fixture<eight_small_gpus>())
+
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+/// Whether it holds soon; a test that asks in vain has found a hang.
+template <class Predicate>
+bool becomes(Predicate holds) {
+  for (const auto end = steady_clock::now() + 1min; steady_clock::now() < end; std::this_thread::yield())
+    if (holds()) return true;
+  return false;
+}
+
+/// A group of two devices and a tensor of ones on each.
+struct pair_of_gpus {
+  pair_of_gpus(const std::string& a, const std::string& b) : names{a, b} {
+    const auto id = accelerator_of(a).new_group();
+    for (auto rank = 0; rank < 2; ++rank) {
+      ranks.push_back(device(rank).join_group(id, rank, 2));
+      values.push_back(tensor::full({100}, 1.0f).copy_to(names[static_cast<std::size_t>(rank)]));
+    }
+    for (const auto& each : ranks) BOOST_REQUIRE(becomes([&] { return each->is_settled(); }));
+  }
+
+  accelerator& device(int rank) { return accelerator_of(names[static_cast<std::size_t>(rank)]); }
+  void launch_all_reduce(int rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    auto* const data = values[i].mutable_data();
+    ranks[i]->launch({.kind = collective_kind::all_reduce, .op = reduce_op::sum, .count = 100}, data, data);
+  }
+
+  std::vector<std::string> names;
+  std::vector<std::unique_ptr<device_group>> ranks;
+  std::vector<tensor> values;
+};
+
+/// A collective of every rank, with a short limit, and how it ended on each.
+std::vector<status> all_reduce_of(const std::vector<std::string>& devices, std::chrono::nanoseconds limit) {
+  auto group = make_local_communicators(devices);
+  return end_of_ranks(group, [&](communicator& end) {
+    auto x = tensor::zeros(dtype::float32, {4}, end.device());
+    end.all_reduce(x, reduce_op::sum, limit);
+  });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_group_is_joined_when_all_its_ranks_have_joined) {
+  auto& first = accelerator_of("GPU:0");
+  const auto id = first.new_group();
+  const auto mine = first.join_group(id, 0, 2);
+  synchronize_device("GPU:0");
+  BOOST_TEST(!mine->is_settled());
+  const auto other = accelerator_of("GPU:1").join_group(id, 1, 2);
+  BOOST_TEST(becomes([&] { return mine->is_settled() && other->is_settled(); }));
+}
+
+BOOST_AUTO_TEST_CASE(who_can_not_join_is_told) {
+  auto& device = accelerator_of("GPU:0");
+  const auto id = device.new_group();
+  const auto mine = device.join_group(id, 0, 2);
+  BOOST_TEST(refuses<invalid_argument_error>([&] { device.join_group(id, 0, 2); }, "it has joined before"));
+  BOOST_TEST(refuses<invalid_argument_error>([&] { device.join_group(id, 1, 3); }, "can't join a group of 2"));
+  BOOST_TEST(refuses<invalid_argument_error>([&] { device.join_group({}, 0, 2); }, "no id of a group"));
+}
+
+BOOST_AUTO_TEST_CASE(a_launch_waits_in_its_devices_queue_for_the_others_and_later_work_behind_it) {
+  pair_of_gpus group{"GPU:0", "GPU:1"};
+  group.launch_all_reduce(0);
+  add_in_place(group.values[0], group.values[0]);
+  const auto end = group.device(0).record();
+  synchronize_device("GPU:1");
+  std::this_thread::sleep_for(2ms);  // all the time that the device would need
+  BOOST_TEST(!end->is_reached());
+  group.launch_all_reduce(1);
+  BOOST_TEST(group.values[0].copy_to("CPU:0").values<float>()[99] == 4.0f);
+  BOOST_TEST(group.values[1].copy_to("CPU:0").values<float>()[99] == 2.0f);
+}
+
+BOOST_AUTO_TEST_CASE(crossed_launches_of_two_groups_block_each_other_until_one_is_aborted) {
+  pair_of_gpus a{"GPU:0", "GPU:1"};
+  pair_of_gpus b{"GPU:0", "GPU:1"};
+  a.launch_all_reduce(0);
+  b.launch_all_reduce(0);
+  b.launch_all_reduce(1);
+  a.launch_all_reduce(1);
+  const auto end = a.device(0).record();
+  std::this_thread::sleep_for(5ms);
+  BOOST_TEST(!end->is_reached());
+  for (const auto& each : a.ranks) each->abort();
+  BOOST_TEST(becomes([&] { return end->is_reached(); }));
+  BOOST_TEST(b.values[1].copy_to("CPU:0").values<float>()[0] == 2.0f);
+  // The devices go on; the group that was aborted does not.
+  BOOST_CHECK_THROW(a.launch_all_reduce(0), error);
+}
+
+BOOST_AUTO_TEST_CASE(groups_over_the_same_devices_that_are_used_at_the_same_time_never_block_each_other) {
+  constexpr auto rounds = 100;
+  std::atomic<int> wrong = 0;
+  std::vector<std::jthread> groups;
+  for (const auto& devices : std::vector<std::vector<std::string>>{
+           {"GPU:0", "GPU:1", "GPU:2"}, {"GPU:2", "GPU:0", "GPU:1"}, {"GPU:1", "GPU:2"}})
+    groups.emplace_back([&wrong, devices] {
+      auto group = make_local_communicators(devices);
+      const auto ends = end_of_ranks(group, [&](communicator& end) {
+        for (auto i = 0; i < rounds; ++i) {
+          auto x = tensor::full({50}, static_cast<float>(i)).copy_to(end.device());
+          end.all_reduce(x, reduce_op::sum, 1min);
+          const auto expected = static_cast<float>(i * end.size());
+          if (x.copy_to("CPU:0").values<float>()[49] != expected) ++wrong;
+        }
+      });
+      for (const auto& end : ends) wrong += end.ok() ? 0 : 1;
+    });
+  groups.clear();
+  BOOST_TEST(wrong == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_gpu_that_fails_in_a_collective_is_named_and_nobody_waits_for_it) {
+  fail_emulated_gpu("GPU:1", "a bus error");
+  const auto started = steady_clock::now();
+  const auto ends = all_reduce_of({"GPU:0", "GPU:1", "GPU:2"}, 1min);
+  for (const auto& end : ends) BOOST_TEST(contains(end.render(), "GPU:1 has failed in"), end.render());
+  BOOST_TEST((steady_clock::now() - started < 20s));
+  repair_emulated_gpu("GPU:1");
+  for (const auto& end : all_reduce_of({"GPU:0", "GPU:1", "GPU:2"}, 1min)) BOOST_TEST(end.ok(), end.render());
+}
+
+BOOST_AUTO_TEST_CASE(a_gpu_that_hangs_in_a_collective_ends_it_at_the_deadline_and_the_others_go_on) {
+  auto group = make_local_communicators(std::vector<std::string>{"GPU:0", "GPU:1"});
+  std::atomic<int> ready = 0;
+  const auto ends = end_of_ranks(group, [&](communicator& end) {
+    auto x = tensor::full({4}, 1.0f).copy_to(end.device());
+    end.all_reduce(x, reduce_op::sum, 1min);
+    ++ready;
+    if (end.rank() == 1) {
+      while (ready < 2) std::this_thread::yield();
+      hang_emulated_gpu("GPU:1");
+    }
+    end.barrier(1min);
+    end.all_reduce(x, reduce_op::sum, 300ms);
+  });
+  for (const auto& end : ends) {
+    BOOST_TEST((end.code() == status_code::deadline_exceeded), end.render());
+    BOOST_TEST(contains(end.render(), "a GPU or the link to one does not answer"), end.render());
+  }
+  BOOST_TEST(tensor::full({1}, 2.0f).copy_to("GPU:0").item<float>() == 2.0f);
+  repair_emulated_gpu("GPU:1");
+  BOOST_TEST(tensor::full({1}, 2.0f).copy_to("GPU:1").item<float>() == 2.0f);
+}
+
+BOOST_AUTO_TEST_CASE(devices_join_at_the_first_collective_and_not_before) {
+  fail_emulated_gpu("GPU:3", "it is broken");
+  auto group = make_local_communicators(std::vector<std::string>{"GPU:3", "GPU:4"});
+  for (const auto& end : end_of_ranks(group, [](communicator& end) { end.barrier(1min); })) BOOST_TEST(end.ok());
+  repair_emulated_gpu("GPU:3");
+  const auto ends = end_of_ranks(group, [](communicator& end) {
+    auto x = tensor::full({4}, 1.0f).copy_to(end.device());
+    end.all_reduce(x, reduce_op::sum, 1min);
+  });
+  for (const auto& end : ends) BOOST_TEST(end.ok(), end.render());
+}
+
+BOOST_AUTO_TEST_CASE(what_nccl_can_not_reduce_a_group_refuses_and_a_communicator_reduces_all_the_same) {
+  pair_of_gpus group{"GPU:0", "GPU:1"};
+  auto* const data = group.values[0].mutable_data();
+  const collective call{.kind = collective_kind::all_reduce, .type = dtype::int16, .count = 100};
+  BOOST_TEST(refuses<unimplemented_error>([&] { group.ranks[0]->launch(call, data, data); }, "NCCL has no int16"));
+  auto ends = make_local_communicators(group.names);
+  const auto how = end_of_ranks(ends, [](communicator& end) {
+    auto x = tensor::full({3}, static_cast<std::int16_t>(20'000 + end.rank())).copy_to(end.device());
+    end.all_reduce(x, reduce_op::sum, 1min);
+    if (x.copy_to("CPU:0").values<std::int16_t>()[2] != static_cast<std::int16_t>(40'001))
+      throw internal_error{"wrong"};
+  });
+  for (const auto& end : how) BOOST_TEST(end.ok(), end.render());
+}
+
+BOOST_AUTO_TEST_CASE(ranks_that_bring_different_tensors_together_are_told_before_anything_is_launched) {
+  auto ends = make_local_communicators(std::vector<std::string>{"GPU:0", "GPU:1"});
+  const auto how = end_of_ranks(ends, [](communicator& end) {
+    std::vector<tensor> all;
+    for (const auto count : {4, 5 + end.rank()}) all.push_back(tensor::zeros(dtype::float32, {count}, end.device()));
+    end.all_reduce(all, reduce_op::sum, 1min);
+  });
+  for (const auto& end : how) {
+    BOOST_TEST((end.code() == status_code::failed_precondition), end.render());
+    BOOST_TEST(contains(end.render(), "together with 1 others"), end.render());
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace troupe
