@@ -1,3 +1,4 @@
+#include <troupe/device/base/device_name.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 #include <troupe/runtime/shard_construction.hpp>
 
@@ -7,6 +8,18 @@
 #include <mutex>
 
 namespace troupe {
+
+namespace {
+
+/// By its normal name. Whether the servers have such a one, they say when they shall keep something there.
+std::string checked_server_device(const std::string& named) {
+  const auto name = device_name::parse(named);
+  if (name.has_device() && name.device() == name.to_string()) return name.device();
+  throw invalid_argument_error{
+      fmt::format("the server device \"{}\" is none that each server can have; expected a name like \"GPU:0\"", named)};
+}
+
+}  // namespace
 
 struct parameter_server_strategy::shared {
   shared(troupe::cluster& cluster, strategy_options chosen)
@@ -34,6 +47,7 @@ struct parameter_server_strategy::shared {
 
 parameter_server_strategy::parameter_server_strategy(troupe::cluster& cluster, strategy_options options)
     : cluster_(cluster.reference()) {
+  options.server_device = checked_server_device(options.server_device);
   shared_ = std::make_shared<shared>(cluster, std::move(options));
 }
 
@@ -59,7 +73,8 @@ std::vector<tensor_variable> parameter_server_strategy::create_variables(
   std::vector<tensor_variable> result;
   wanted.reserve(initial.size());
   for (auto& [name, content] : initial) {
-    auto record = std::make_shared<variable_record>(std::move(name), content.get_dtype(), content.get_shape());
+    auto record = std::make_shared<variable_record>(std::move(name), content.get_dtype(), content.get_shape(),
+                                                    shared_->options.server_device);
     result.emplace_back(record, client());
     wanted.push_back({std::move(record), 1, [whole = std::move(content)](std::int64_t, std::int64_t) {
                         return shard_content{whole, {}, 0};
@@ -71,7 +86,8 @@ std::vector<tensor_variable> parameter_server_strategy::create_variables(
 
 std::shared_ptr<variable_record> parameter_server_strategy::create(std::string name, const tensor& initial,
                                                                    std::int64_t shard_count) {
-  auto record = std::make_shared<variable_record>(std::move(name), initial.get_dtype(), initial.get_shape());
+  auto record = std::make_shared<variable_record>(std::move(name), initial.get_dtype(), initial.get_shape(),
+                                                  shared_->options.server_device);
   const recreated_variable wanted{
       record, shard_count, [&](std::int64_t begin, std::int64_t rows) {
         return shard_content{shard_count == 1 ? initial : initial.slice(begin, begin + rows), {}, 0};
@@ -154,7 +170,7 @@ void parameter_server_strategy::make_shards(std::span<const recreated_variable> 
     for (const auto rows : split_rows(record->extents.rank() == 0 ? 1 : record->extents[0], shard_count)) {
       auto content = part(begin, rows);
       const auto server = shared_->next_server(content.initial, usable);
-      shards.push_back({construction.add(server, record->name, std::move(content)), begin, rows});
+      shards.push_back({construction.add(server, *record, std::move(content)), begin, rows});
       begin += rows;
     }
   }

@@ -28,6 +28,9 @@ namespace troupe {
 
 struct strategy_options {
   server_placement where = server_placement::round_robin;
+  /// Of each server, where it keeps its shards: content and optimizers' slots stay there, and what becomes of them is
+  /// computed there. Functions of call() get the content there, too. Handles read and write tensors of the host.
+  std::string server_device = "CPU:0";
   /// Splits variables that `sharded` makes without a partitioner of their own.
   partitioner shards;
   /// How long making one variable may take, with the time until its server has joined.
@@ -55,11 +58,12 @@ struct recreated_variable {
 class parameter_server_strategy {
  public:
   /// What the strategy, and all that it makes, is asked for after the cluster's end fails with `failed_precondition`.
-  /// @throws invalid_argument_error without a worker or without a server.
+  /// @throws invalid_argument_error without a worker or without a server, and for a server device that is no device.
   explicit parameter_server_strategy(cluster& cluster, strategy_options options = {});
 
   /// A number on a server. @throws already_exists_error when the name is taken; unavailable_error when its server is
-  /// lost; deadline_exceeded_error after `creation_limit`.
+  /// lost, or does not have the server device; resource_exhausted_error when that has no memory left;
+  /// deadline_exceeded_error after `creation_limit`.
   template <tensor_element T>
   troupe::variable<T> variable(std::string name, T initial) {
     return {create(std::move(name), tensor::scalar<T>(initial), 1), client()};

@@ -116,15 +116,16 @@ shard_construction::server_state& shard_construction::server(int index) {
   return known;
 }
 
-shard_address shard_construction::add(int index, const std::string& variable, shard_content content) {
+shard_address shard_construction::add(int index, const variable_record& variable, shard_content content) {
   auto& to = server(index);
-  const auto size_bytes = bytes_of(variable, content);
+  const auto size_bytes = bytes_of(variable.name, content);
   while (!under_way_.empty() && open_bytes_ + size_bytes > window_bytes_) wait_for_oldest();
   if (open_bytes_ + size_bytes > window_bytes_)
     for (auto& [other, state] : servers_) send(state, other);
   while (!under_way_.empty() && open_bytes_ + size_bytes > window_bytes_) wait_for_oldest();
   const auto number = next_shard_number();
-  to.unsent.orders.push_back({number, variable, std::move(content.initial), std::move(content.slots), content.step});
+  to.unsent.orders.push_back(
+      {number, variable.name, std::move(content.initial), std::move(content.slots), content.step, variable.device});
   to.unsent_bytes += size_bytes;
   open_bytes_ += size_bytes;
   const auto address = made_.emplace_back(shard_address{index, to.incarnation, number});

@@ -50,7 +50,7 @@ class shard_construction {
 
   /// Waits until there is room in the window. @throws unavailable_error when the server is lost, and errors of
   /// shards that were added before.
-  shard_address add(int server, const std::string& variable, shard_content content);
+  shard_address add(int server, const variable_record& variable, shard_content content);
   /// Waits until all are there. @throws as above.
   void finish();
 

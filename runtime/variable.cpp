@@ -62,13 +62,13 @@ std::size_t variable_record::bytes_of_rows(std::int64_t rows) const {
 }
 
 void variable_base::save(output_archive& archive) const {
-  archive(record().name, record().type, record().extents, *record().shards(), limit_);
+  archive(record().name, record().type, record().extents, record().device, *record().shards(), limit_);
 }
 
 void variable_base::load(input_archive& archive) {
   record_ = std::make_shared<variable_record>();
   shard_list shards;
-  archive(record_->name, record_->type, record_->extents, shards, limit_);
+  archive(record_->name, record_->type, record_->extents, record_->device, shards, limit_);
   record_->set_shards(std::move(shards));
 }
 
@@ -80,7 +80,8 @@ const variable_record& variable_base::record() const {
 std::vector<std::string> variable_base::devices() const {
   const auto shards = record().shards();
   std::vector<std::string> result;
-  for (const auto& shard : *shards) result.push_back(fmt::format("/job:ps/task:{}/device:CPU:0", shard.where.server));
+  for (const auto& shard : *shards)
+    result.push_back(fmt::format("/job:ps/task:{}/device:{}", shard.where.server, record().device));
   return result;
 }
 
@@ -340,7 +341,7 @@ tensor_variable sharded_variable::shard(std::size_t index) const {
         fmt::format("shard {} of variable \"{}\", which has {} shards", index, name(), shard_count())};
   const auto part = (*record().shards())[index];
   auto alone = std::make_shared<variable_record>(fmt::format("{}/part_{}", name(), index), record().type,
-                                                 shard_shape(record(), part));
+                                                 shard_shape(record(), part), record().device);
   alone->set_shards({{part.where, 0, part.rows}});
   tensor_variable result{std::move(alone), client_};
   result.set_limit(limit_);

@@ -42,12 +42,14 @@ using shard_list = std::vector<variable_shard>;
 class variable_record {
  public:
   variable_record() = default;
-  variable_record(std::string called, dtype of_type, const shape& of_extents)
-      : name(std::move(called)), type(of_type), extents(of_extents) {}
+  variable_record(std::string called, dtype of_type, const shape& of_extents, std::string on_device = "CPU:0")
+      : name(std::move(called)), type(of_type), extents(of_extents), device(std::move(on_device)) {}
 
   std::string name;
   dtype type = dtype::float32;
   shape extents;
+  /// Of each server that has a part of it.
+  std::string device = "CPU:0";
 
   /// Of so many rows; of the whole, for a variable of rank 0.
   std::size_t bytes_of_rows(std::int64_t rows) const;
@@ -80,7 +82,8 @@ class variable_base {
   const std::string& name() const { return record().name; }
   dtype get_dtype() const { return record().type; }
   const shape& get_shape() const { return record().extents; }
-  /// Where each shard lives: "/job:ps/task:0/device:CPU:0".
+  /// Where each shard lives: "/job:ps/task:0/device:CPU:0", or another device that strategy_options::server_device
+  /// says.
   std::vector<std::string> devices() const;
   /// How long each operation of this handle may take; the default is variable_client_options::operation_limit.
   void set_limit(duration limit) { limit_ = limit; }

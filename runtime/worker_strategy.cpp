@@ -36,6 +36,14 @@ strategy worker_strategy(const std::vector<std::string>& devices) {
   return found != all.end() ? found->second : all.emplace(names, mirrored_strategy{names}).first->second;
 }
 
+strategy worker_strategy() { return worker_strategy(detail::devices_of_process()); }
+
+std::vector<std::string> current_devices() {
+  const auto& here = execution_context::current();
+  if (here.kind != context_kind::replica || here.step == nullptr) return detail::devices_of_process();
+  return {here.strategy->settings().worker_devices[static_cast<std::size_t>(here.replica)]};
+}
+
 template <aggregating_variable::operation Operation>
 void aggregating_variable::write(const tensor& x) const {
   const auto& here = execution_context::current();

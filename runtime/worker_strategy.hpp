@@ -23,6 +23,12 @@ namespace troupe {
 /// as long as the worker. Inside its functions handles of the servers' variables work as they do in closures.
 /// @throws failed_precondition_error outside of closures; invalid_argument_error, unavailable_error for the devices.
 strategy worker_strategy(const std::vector<std::string>& devices);
+/// Over all devices of that worker: its GPUs, or one CPU device if there is none.
+strategy worker_strategy();
+
+/// For code that computes on devices itself, by tensors or by kernels of its own (cuda::stream_of): inside of a
+/// replica's function its device; elsewhere those of this process, which are a worker's for its closures.
+std::vector<std::string> current_devices();
 
 /// A variable on servers, as replicas of one worker see it: each reads its value, and what they assign together is
 /// aggregated first and becomes one operation. Outside of replica functions it is the variable itself.

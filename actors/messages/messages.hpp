@@ -152,6 +152,8 @@ struct shard_order {
   tensor initial;
   std::map<std::string, tensor> slots;
   std::int64_t step = 0;
+  /// Of the server: where all of it is kept.
+  std::string device = "CPU:0";
 };
 
 struct shard_orders {

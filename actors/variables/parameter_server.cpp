@@ -2,6 +2,7 @@
 #include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/values/codec.hpp>
 #include <troupe/actors/variables/parameter_server.hpp>
+#include <troupe/device/accelerators/device_waits.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 
 #include <caf/send.hpp>
@@ -50,6 +51,7 @@ shard_actor::behavior_type shard_state::make_behavior(shard_order order, std::ui
   gate_ = std::move(gate);
   number_ = order.shard;
   variable_ = std::move(order.name);
+  device_ = std::move(order.device);
   content_ = std::move(order.initial);
   slots_ = std::move(order.slots);
   step_ = order.step;
@@ -200,16 +202,21 @@ operation_outcome shard_state::perform_once(client_record& client, const shard_o
 
 operation_outcome shard_state::perform(const shard_operation& operation) {
   operation_outcome outcome;
+  const device_waits_until limit{std::chrono::steady_clock::now() + options_.device_limit};
   try {
     apply(operation, outcome);
+    outcome.content = outcome.content.copy_to("CPU:0");
+    for (auto& [_, content] : outcome.slots) content = content.copy_to("CPU:0");
   } catch (...) {
     outcome = {.ended = status_of(std::current_exception()).wrap(fmt::format("variable \"{}\"", variable_))};
   }
   return outcome;
 }
 
+/// On the shard's device. What is read is brought to the host by perform().
 void shard_state::apply(const shard_operation& operation, operation_outcome& outcome) {
-  const auto& operand = operation.operand;
+  const auto has_operand = changes(operation.kind) && operation.kind != operation_kind::call;
+  const auto operand = has_operand ? operation.operand.copy_to(device_) : tensor{};
   switch (operation.kind) {
     case operation_kind::read:
       outcome.content = content_;
@@ -256,7 +263,7 @@ void shard_state::call(const shard_operation& operation) {
   const auto result = entry.call(operation.arguments, {&current, 1});
   const auto next = result.get<tensor>();
   check_fits(*next, content_);
-  content_ = *next;
+  content_ = next->copy_to(device_);
 }
 
 // --- server ---------------------------------------------------------------------------------------------------------
@@ -327,8 +334,21 @@ status parameter_server_state::create(shard_orders orders) {
   for (auto& order : orders.orders) {
     const auto number = order.shard;
     // A chief uses each number once. What comes again has been done, and values may have changed since.
-    if (!shards_.contains(number))
-      shards_.emplace(number, self_->spawn<caf::monitored>(shard, std::move(order), incarnation_, gate_, options_));
+    if (shards_.contains(number)) continue;
+    if (auto problem = bring_to_device(order); !problem.ok()) return problem;
+    shards_.emplace(number, self_->spawn<caf::monitored>(shard, std::move(order), incarnation_, gate_, options_));
+  }
+  return {};
+}
+
+status parameter_server_state::bring_to_device(shard_order& order) const {
+  const device_waits_until limit{std::chrono::steady_clock::now() + options_.device_limit};
+  try {
+    order.initial = order.initial.copy_to(order.device);
+    for (auto& [_, content] : order.slots) content = content.copy_to(order.device);
+  } catch (...) {
+    return status_of(std::current_exception())
+        .wrap(fmt::format("variable \"{}\" on {} of its server", order.name, order.device));
   }
   return {};
 }

@@ -8,7 +8,9 @@
 // M-2: what is meant for another incarnation, or another shard, is refused: an address, a number and even an actor's id
 // can lead elsewhere after a restart. C-3: so is what a worker sends whose session is over (session_gate.hpp).
 //
-// Reading shares the shard's buffer and copies nothing; the next write copies if a reader still holds it.
+// Reading shares the shard's buffer and copies nothing; the next write copies if a reader still holds it. A shard may
+// be on an accelerator of the server's process: content and slots stay there, operations are computed there, what comes
+// in goes there once, and what is read comes from there.
 //
 // Semantics: semantics.md 1.6, 5.1.
 #pragma once
@@ -69,6 +71,7 @@ class shard_state {
   std::shared_ptr<const session_gate> gate_;
   std::uint64_t number_ = 0;
   std::string variable_;
+  std::string device_;
   tensor content_;
   std::map<std::string, tensor> slots_;
   std::int64_t step_ = 0;
@@ -97,6 +100,7 @@ class parameter_server_state {
   caf::result<caf::ok_atom> change_shards(std::uint64_t incarnation, wire<T>& message,
                                           status (parameter_server_state::*change)(T));
   status create(shard_orders orders);
+  status bring_to_device(shard_order& order) const;
   status release(shard_numbers shards);
   void end_shard(std::uint64_t number);
   status meant_for_another() const;

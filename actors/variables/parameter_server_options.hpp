@@ -29,6 +29,9 @@ struct parameter_server_options {
   /// The same of all clients together; an error counts as more, for its text. Beyond that each client can have its
   /// share, a part of `clients_max` of it, so that there are never more than twice as many.
   std::size_t remembered_changes_of_all_max = std::size_t{1} << 20;
+
+  /// How long one operation, or making a shard, may wait for the server's device: it hangs beyond that.
+  duration device_limit = std::chrono::seconds{30};
   inbox_limits inbox;
 };
 

@@ -1,5 +1,8 @@
-// A whole cluster inside the test's process, in an actor system that the test owns.
+// A whole cluster inside the test's process, in an actor system that the test owns. Variables are on the device that
+// the test runs on (test_devices.hpp).
 #pragma once
+
+#include "support/test_devices.hpp"
 
 #include <troupe/runtime/actors.hpp>
 #include <troupe/runtime/system_config.hpp>
@@ -17,7 +20,7 @@ struct local_world {
   system_config config{false};
   caf::actor_system system{config};
   cluster members;
-  parameter_server_strategy strategy{members};
+  parameter_server_strategy strategy{members, {.server_device = test_device()}};
   cluster_coordinator coordinator{strategy};
 };
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -113,6 +114,18 @@ BOOST_FIXTURE_TEST_CASE(a_shard_that_is_deleted_ends_and_its_server_does_not, se
   BOOST_TEST(!find(1));
   BOOST_TEST(static_cast<bool>(find(2)));
   BOOST_TEST(!observed.lock());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_shard_on_a_device_that_is_not_there_is_refused_and_the_server_goes_on, server_room) {
+  for (const auto* const device : {"GPU:63", "nonsense"}) {
+    shard_orders orders;
+    orders.orders.push_back({.shard = 1, .name = "w", .initial = tensor::scalar(1.0f), .device = device});
+    const auto refused = change(create_atom_v, std::uint64_t{life}, from_elsewhere(std::move(orders)));
+    BOOST_TEST((code_of(refused) != status_code::ok));
+    const auto text = (*refused)->render();
+    BOOST_TEST(text.find(std::string{"variable \"w\" on "} + device + " of its server") != std::string::npos, text);
+  }
+  BOOST_TEST((code_of(create({1})) == status_code::ok));
 }
 
 // Its values may have changed since.

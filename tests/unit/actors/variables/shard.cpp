@@ -4,10 +4,14 @@
 
 #include <troupe/actors/fibers/requests.hpp>
 #include <troupe/actors/variables/parameter_server.hpp>
+#include <troupe/device/accelerators/accelerators.hpp>
+#include <troupe/device/emulated/emulated_faults.hpp>
+#include <troupe/device/kernels/elementwise.hpp>
 
 #include <boost/test/unit_test.hpp>
 
 #include <memory>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -41,9 +45,10 @@ struct answered {
 float first_of(const tensor& content) { return content.values<float>().front(); }
 
 struct server_room : virtual_system {
-  explicit server_room(const parameter_server_options& options = {}) {
-    handle = spawn(shard, shard_order{.shard = number, .name = "w", .initial = large_tensor(0.0f)}, incarnation, gate,
-                   options);
+  explicit server_room(const parameter_server_options& options = {}, const std::string& device = "CPU:0") {
+    const shard_order order{
+        .shard = number, .name = "w", .initial = large_tensor(0.0f).copy_to(device), .device = device};
+    handle = spawn(shard, order, incarnation, gate, options);
     run();
   }
 
@@ -94,12 +99,30 @@ struct narrow_room : server_room {
   narrow_room() : server_room({.clients_max = 8, .forgotten_clients_max = 8, .remembered_changes_of_all_max = 200}) {}
 };
 
+/// Its shard is on an emulated GPU.
+struct device_room : server_room {
+  device_room() : server_room({.device_limit = 50ms}, device()) {}
+  ~device_room() { repair_emulated_gpu(device()); }
+
+  static std::string device() {
+    [[maybe_unused]] static const auto once = [] {
+      emulate_gpus(1);
+      return true;
+    }();
+    return "GPU:0";
+  }
+};
+
 /// Its operand is the size of the variable, so it arrives late.
 shard_operation late(std::uint64_t sequence, operation_kind kind, float content) {
   return {.sequence = sequence, .kind = kind, .operand = large_tensor(content)};
 }
 
-tensor doubled(const tensor& content) { return tensor::full(content.get_shape(), 2 * first_of(content)); }
+tensor doubled(const tensor& content) {
+  auto result = content;
+  scale_in_place(result, 2);
+  return result;
+}
 
 /// Doubles the variable, without an operand.
 shard_operation twice(std::uint64_t sequence) {
@@ -360,6 +383,52 @@ BOOST_FIXTURE_TEST_CASE(a_client_may_come_late_and_to_a_new_life_of_the_server, 
   complete(0);
   BOOST_TEST(operate(1, 1'001, batch_of(twice(5'001), 5'001))->outcomes.at(0).ended.ok());
   BOOST_TEST(content() == 2.0f);
+}
+
+// --- shards on a device
+// -----------------------------------------------------------------------------------------------
+
+BOOST_FIXTURE_TEST_CASE(operations_on_a_device_give_what_they_give_on_the_host, device_room) {
+  const auto first = operate(1, 1, batch_of(late(1, operation_kind::assign, 3.0f)));
+  complete(0);
+  BOOST_TEST(first->outcomes.at(0).ended.render() == "ok");
+  operate(1, 1, batch_of(twice(2)));
+  operate(1, 1, batch_of(twice(2)));  // again: not applied
+  BOOST_TEST(content() == 6.0f);
+}
+
+BOOST_FIXTURE_TEST_CASE(an_optimizers_slots_are_there_and_come_back_with_a_snapshot, device_room) {
+  shard_operation step{.sequence = 1,
+                       .kind = operation_kind::apply_gradient,
+                       .operand = large_tensor(1.0f),
+                       .rule = optimizer::with_momentum(0.5, 0.9)};
+  BOOST_TEST(operate(1, 1, batch_of(step))->there == false);
+  complete(0);
+  BOOST_TEST(content() == -0.5f);
+  const auto all = operate(2, 1, batch_of({.sequence = 1, .kind = operation_kind::snapshot}));
+  BOOST_TEST_REQUIRE(all->there);
+  const auto& snapshot = all->outcomes.at(0);
+  BOOST_TEST(snapshot.slots.at("momentum").device() == "CPU:0");
+  BOOST_TEST(first_of(snapshot.slots.at("momentum")) == -0.5f);
+  BOOST_TEST(snapshot.step == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_device_that_hangs_or_fails_is_an_error_of_the_operation_that_names_it, device_room) {
+  hang_emulated_gpu(device());
+  const auto hung = operate(1, 1, batch_of({.sequence = 1, .kind = operation_kind::read}));
+  BOOST_TEST_REQUIRE(hung->there);
+  const auto why = hung->outcomes.at(0).ended;
+  BOOST_TEST((why.code() == status_code::deadline_exceeded));
+  BOOST_TEST(
+      why.render().find("variable \"w\"; caused by deadline_exceeded: GPU:0 has not come to the end of its work") !=
+          std::string::npos,
+      why.render());
+  repair_emulated_gpu(device());
+  BOOST_TEST(content() == 0.0f);
+  fail_emulated_gpu(device(), "it is too hot");
+  const auto failed = operate(1, 1, batch_of({.sequence = 2, .kind = operation_kind::read}));
+  BOOST_TEST(failed->outcomes.at(0).ended.render().find("GPU:0 has failed in copy_to_host: it is too hot") !=
+             std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

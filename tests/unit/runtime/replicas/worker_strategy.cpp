@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(worker_strategy_suite)
 
 namespace {
 
-const std::vector<std::string> two_devices{"CPU:0", "CPU:1"};
+std::vector<std::string> two_devices() { return {test_devices()[0], test_devices()[1]}; }
 
 /// The error's text, or "none".
 template <class Call>
@@ -29,7 +29,7 @@ BOOST_FIXTURE_TEST_CASE(replicas_of_a_worker_read_variables_and_write_them_toget
   const auto v = strategy.variable("v", tensor::of({1.0f, 2.0f}));
   const auto seen = coordinator.schedule(
       [](tensor_variable weights) {
-        const auto here = worker_strategy({"CPU:0", "CPU:1"});
+        const auto here = worker_strategy(two_devices());
         const aggregating_variable shared{weights, variable_aggregation::sum};
         const auto sums = here.run([&] {
           const auto id = replica_context::current().replica_id_in_sync_group();
@@ -50,7 +50,7 @@ BOOST_FIXTURE_TEST_CASE(mean_and_first_replica_are_aggregations_and_none_is_an_e
   const auto v = strategy.variable("v", tensor::of({0.0f}));
   const auto failed = coordinator.schedule(
       [](tensor_variable weights) {
-        const auto here = worker_strategy({"CPU:0", "CPU:1"});
+        const auto here = worker_strategy(two_devices());
         const auto mine = [] {
           return tensor::of({static_cast<float>(1 + 2 * replica_context::current().replica_id_in_sync_group())});
         };
@@ -67,9 +67,8 @@ BOOST_FIXTURE_TEST_CASE(mean_and_first_replica_are_aggregations_and_none_is_an_e
 
 BOOST_FIXTURE_TEST_CASE(the_replicas_are_the_same_for_all_closures_of_a_worker, local_world) {
   const auto threads = [] {
-    const auto ids = worker_strategy({"CPU:0", "CPU:1"}).run([] {
-      return std::hash<std::thread::id>{}(std::this_thread::get_id());
-    });
+    const auto ids =
+        worker_strategy(two_devices()).run([] { return std::hash<std::thread::id>{}(std::this_thread::get_id()); });
     return std::vector<std::uint64_t>{ids[0], ids[1]};
   };
   const auto first = coordinator.schedule(schedule_options{.worker = 0}, threads).fetch();
@@ -80,15 +79,33 @@ BOOST_FIXTURE_TEST_CASE(the_replicas_are_the_same_for_all_closures_of_a_worker, 
 
 BOOST_FIXTURE_TEST_CASE(an_error_of_a_replica_is_the_closures_error, local_world) {
   const auto fails = coordinator.schedule([] {
-    worker_strategy({"CPU:0", "CPU:1"}).run([] {
+    worker_strategy(two_devices()).run([] {
       if (replica_context::current().replica_id_in_sync_group() == 1) throw out_of_range_error{"no row 9"};
     });
   });
   BOOST_CHECK_THROW(fails.fetch(), out_of_range_error);
 }
 
+BOOST_FIXTURE_TEST_CASE(closures_and_their_replicas_know_the_devices_that_they_may_compute_on, local_world) {
+  const auto of_worker = coordinator.schedule([] { return current_devices(); }).fetch();
+  const auto expected = tests_gpus() ? test_devices() : std::vector<std::string>{"CPU:0"};
+  BOOST_TEST(of_worker == expected, boost::test_tools::per_element());
+  const auto of_replicas = coordinator.schedule([] {
+    const auto each = worker_strategy(two_devices()).run([] { return current_devices(); });
+    return std::vector<std::string>{each[0][0], each[0][1]};
+  });
+  BOOST_TEST(of_replicas.fetch() == two_devices(), boost::test_tools::per_element());
+  const auto computed = coordinator.schedule([] {
+    const auto x = tensor::full({4}, 2.0f).copy_to(current_devices().front());
+    const auto replicas =
+        worker_strategy().run([&] { return reduce_sum(x.copy_to(current_devices()[0])).item<float>(); });
+    return replicas[0];
+  });
+  BOOST_TEST(computed.fetch() == 8.0f);
+}
+
 BOOST_AUTO_TEST_CASE(outside_of_closures_there_are_no_replicas_of_a_worker) {
-  BOOST_TEST(error_of([] { worker_strategy(two_devices); }).find("outside of a closure") != std::string::npos);
+  BOOST_TEST(error_of([] { worker_strategy(two_devices()); }).find("outside of a closure") != std::string::npos);
 }
 
 }  // namespace
