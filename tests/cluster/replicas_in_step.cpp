@@ -86,9 +86,8 @@ BOOST_AUTO_TEST_CASE(replicas_of_all_processes_compute_together) {
 
 BOOST_AUTO_TEST_CASE(replicas_on_emulated_gpus_of_all_processes_compute_the_same_together) {
   require_results(computes_on_gpus,
-                  "threads in shared memory, 2 replicas on GPU:0..1, GPUs through the host's memory (they are "
-                  "emulated); between processes shared memory, 2 ranks on one host; reductions and gathers outside of "
-                  "replicas on CPU:0");
+                  "NCCL as emulated, 2 replicas on GPU:0..1; between processes shared memory, 2 ranks on one host; "
+                  "reductions and gathers outside of replicas on CPU:0");
 }
 
 void disagree(process_group& group) {
