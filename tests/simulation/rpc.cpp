@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <caf/actor_companion.hpp>
 #include <caf/typed_response_promise.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
@@ -244,29 +245,62 @@ BOOST_FIXTURE_TEST_CASE(clients_hear_at_once_that_an_executor_has_ended_and_go_o
   for (auto i = 0; i < 4; ++i) BOOST_TEST(client.sum(i, 2) == i + 2);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_client_whose_welcome_is_lost_takes_one_place_only, one_server) {
-  serve({.clients_max = 1});
-  // The server admits, the client does not hear of it and asks again: the same client, one place.
-  auto late = std::make_shared<int>(2);
-  at->door = world.spawn(
-      [](door_actor::pointer self, door_actor behind, std::shared_ptr<int> lost) -> door_actor::behavior_type {
-        using welcome = caf::typed_response_promise<std::vector<executor_actor>, wire<server_welcome>>;
+// --- welcomes that go wrong on their way
+// ------------------------------------------------------------------------------
+
+using executors_of = std::vector<executor_actor>;
+
+/// A server's answer to a client that asks to be let in, at a door between them.
+struct passing_welcome {
+  door_actor::pointer self;
+  door_actor behind;
+  connection_actor client;
+  reply_sink sink;
+  wire<client_hello> hello;
+  caf::typed_response_promise<executors_of, wire<server_welcome>> answer;
+  executors_of executors;
+  wire<server_welcome> terms;
+
+  void deliver() { answer.deliver(executors, terms); }
+  /// Once more, on behalf of the client, who does not hear of it.
+  void ask_again() const {
+    self->request(behind, caf::infinite, admit_atom_v, client, sink, hello)
+        .then([](const executors_of&, const wire<server_welcome>&) {});
+  }
+  void end_session() const { self->send(behind, dismiss_atom_v, terms->session); }
+};
+
+/// A door before the server's, which decides what becomes of each welcome.
+door_actor door_between(virtual_system& world, const door_actor& server,
+                        std::function<void(passing_welcome&)> on_welcome) {
+  return world.spawn(
+      [on_welcome](door_actor::pointer self, door_actor behind) -> door_actor::behavior_type {
         return {[](alive_atom, std::uint64_t number) { return number; },
                 [](suspect_atom, std::uint64_t, const wire<status>&) {},
                 [=](admit_atom, const connection_actor& client, const reply_sink& sink,
-                    const wire<client_hello>& hello) -> caf::result<std::vector<executor_actor>, wire<server_welcome>> {
-                  auto answer = self->make_response_promise<welcome>();
+                    const wire<client_hello>& hello) -> caf::result<executors_of, wire<server_welcome>> {
+                  auto answer = self->make_response_promise<executors_of, wire<server_welcome>>();
                   self->request(behind, caf::infinite, admit_atom_v, client, sink, hello)
                       .then(
-                          [=](std::vector<executor_actor>& executors, wire<server_welcome>& terms) mutable {
-                            if ((*lost)-- <= 0) answer.deliver(std::move(executors), std::move(terms));
+                          [=](executors_of& executors, wire<server_welcome>& terms) {
+                            passing_welcome welcome{self, behind, client, sink, hello, answer, executors, terms};
+                            on_welcome(welcome);
                           },
                           [=](caf::error& why) mutable { answer.deliver(std::move(why)); });
                   return answer;
                 },
                 [=](dismiss_atom, std::uint64_t session) { self->send(behind, dismiss_atom_v, session); }};
       },
-      server->front, late);
+      server);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_client_whose_welcome_is_lost_takes_one_place_only, one_server) {
+  serve({.clients_max = 1});
+  // The server admits, the client does not hear of it and asks again: the same client, one place.
+  auto late = std::make_shared<int>(2);
+  at->door = door_between(world, server->front, [late](passing_welcome& welcome) {
+    if ((*late)-- <= 0) welcome.deliver();
+  });
   simulated_client client{world, at};
   const auto waiting = client.start("add", {1, 2});
   world.advance(10s);
@@ -277,26 +311,10 @@ BOOST_FIXTURE_TEST_CASE(a_client_whose_given_up_admission_arrives_after_a_later_
   serve();
   // What it asked for over a link that it has hung up may come when it is in over the next one.
   const auto repetitions = std::make_shared<int>(1);
-  at->door = world.spawn(
-      [](door_actor::pointer self, door_actor behind, std::shared_ptr<int> left) -> door_actor::behavior_type {
-        using executors_of = std::vector<executor_actor>;
-        return {[](alive_atom, std::uint64_t number) { return number; },
-                [](suspect_atom, std::uint64_t, const wire<status>&) {},
-                [=](admit_atom, const connection_actor& client, const reply_sink& sink,
-                    const wire<client_hello>& hello) -> caf::result<executors_of, wire<server_welcome>> {
-                  auto answer = self->make_response_promise<executors_of, wire<server_welcome>>();
-                  self->request(behind, caf::infinite, admit_atom_v, client, sink, hello)
-                      .then([=](executors_of& executors, wire<server_welcome>& terms) mutable {
-                        answer.deliver(std::move(executors), std::move(terms));
-                        if ((*left)-- > 0)
-                          self->request(behind, caf::infinite, admit_atom_v, client, sink, hello)
-                              .then([](const executors_of&, const wire<server_welcome>&) {});
-                      });
-                  return answer;
-                },
-                [=](dismiss_atom, std::uint64_t session) { self->send(behind, dismiss_atom_v, session); }};
-      },
-      server->front, repetitions);
+  at->door = door_between(world, server->front, [repetitions](passing_welcome& welcome) {
+    welcome.deliver();
+    if ((*repetitions)-- > 0) welcome.ask_again();
+  });
   simulated_client client{world, at};
   world.advance(1s);
   BOOST_TEST(*repetitions < 1);
@@ -307,24 +325,10 @@ BOOST_FIXTURE_TEST_CASE(a_client_that_never_hears_of_the_end_of_its_session_lear
   serve();
   // The server's dismissal goes over a link that is no more; both sides hear each other again over the next one.
   const auto to_end = std::make_shared<int>(1);
-  at->door = world.spawn(
-      [](door_actor::pointer self, door_actor behind, std::shared_ptr<int> left) -> door_actor::behavior_type {
-        using executors_of = std::vector<executor_actor>;
-        return {[](alive_atom, std::uint64_t number) { return number; },
-                [](suspect_atom, std::uint64_t, const wire<status>&) {},
-                [=](admit_atom, const connection_actor& client, const reply_sink& sink,
-                    const wire<client_hello>& hello) -> caf::result<executors_of, wire<server_welcome>> {
-                  auto answer = self->make_response_promise<executors_of, wire<server_welcome>>();
-                  self->request(behind, caf::infinite, admit_atom_v, client, sink, hello)
-                      .then([=](executors_of& executors, wire<server_welcome>& terms) mutable {
-                        if (terms.open().ok() && (*left)-- > 0) self->send(behind, dismiss_atom_v, terms->session);
-                        answer.deliver(std::move(executors), std::move(terms));
-                      });
-                  return answer;
-                },
-                [=](dismiss_atom, std::uint64_t session) { self->send(behind, dismiss_atom_v, session); }};
-      },
-      server->front, to_end);
+  at->door = door_between(world, server->front, [to_end](passing_welcome& welcome) {
+    if (welcome.terms.open().ok() && (*to_end)-- > 0) welcome.end_session();
+    welcome.deliver();
+  });
   simulated_client client{world, at};
   world.advance(1s);
   BOOST_TEST(*to_end == 0);
