@@ -102,10 +102,6 @@ class device_communicator final : public communicator {
         for (const auto& each : launched) perform_in_width(each, deadline);
       else
         perform(launched, deadline);
-    } catch (const aborted_error& aborted) {
-      // Another rank has ended the group, and said why.
-      abort(control_->broken().value_or(aborted.get_status()));
-      throw_status(*broken());
     } catch (...) {
       abort(status_of(std::current_exception()));
       throw_status(*broken());  // what came first
@@ -164,6 +160,25 @@ class device_communicator final : public communicator {
     wait_for_device("joining the group of devices", deadline);
   }
 
+  /// Calls f with the group. An error because another rank has ended it becomes that rank's reason, which it gives to
+  /// the control, now or soon.
+  template <class Function>
+  auto with_group(Function f) {
+    try {
+      return f(*group_);
+    } catch (const error& failed) {
+      const auto code = failed.get_status().code();
+      if (code != status_code::aborted && code != status_code::unavailable) throw;
+      for (const auto end = clock::now() + patience_after_loss; clock::now() < end && !control_->broken();)
+        std::this_thread::sleep_for(sleep_time);
+      throw_status(control_->broken().value_or(failed.get_status()));
+    }
+  }
+
+  bool is_settled() {
+    return with_group([](device_group& group) { return group.is_settled(); });
+  }
+
   /// Rank 0's id, on every rank.
   device_group_id share_id(clock::time_point deadline) {
     auto id = rank() == 0 ? accelerator_.new_group() : device_group_id{};
@@ -184,8 +199,8 @@ class device_communicator final : public communicator {
           fmt::format("{} on {}: until the deadline another group launched on one of its devices", name, device())};
     }
     for (const auto& each : calls) {
-      group_->launch(each.call, each.input, each.output);
-      wait_until([this] { return group_->is_settled(); }, name, deadline);
+      with_group([&](device_group& group) { group.launch(each.call, each.input, each.output); });
+      wait_until([this] { return is_settled(); }, name, deadline);
     }
     order_->end();
     wait_for_device(name, deadline);
@@ -198,7 +213,7 @@ class device_communicator final : public communicator {
     wait_until(
         [&] {
           const auto is_reached = end->is_reached();
-          return group_->is_settled() && is_reached;
+          return is_settled() && is_reached;
         },
         what, deadline);
   }

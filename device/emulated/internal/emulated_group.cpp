@@ -154,15 +154,15 @@ class emulated_group final : public device_group {
 
   bool is_settled() override {
     self_->throw_failure();
-    if (const auto why = self_->end().broken(); why && !has_all()) throw_status(*why);
-    return has_all();
+    if (aborted_) throw_status(why_aborted());
+    return all_->joined == all_->ends.size();
   }
 
   void launch(const collective& call, const std::byte* input, std::byte* output) override {
     const auto is_reduction = call.kind == collective_kind::all_reduce || call.kind == collective_kind::reduce_scatter;
     if (is_reduction && call.type == dtype::int16)
       throw unimplemented_error{fmt::format("{}: NCCL has no int16", to_string(call))};
-    if (const auto why = self_->end().broken()) throw_status(*why);
+    if (aborted_) throw_status(why_aborted());
     const auto size = static_cast<std::size_t>(self_->end().size());
     const auto bytes = static_cast<std::size_t>(call.count) * size_bytes(call.type);
     const auto output_bytes = call.kind == collective_kind::all_gather       ? bytes * size
@@ -173,18 +173,20 @@ class emulated_group final : public device_group {
   }
 
   void abort() noexcept override {
-    self_->end().abort({status_code::aborted, "the group of emulated GPUs was aborted"});
+    aborted_ = true;
+    self_->end().abort(why_aborted());
   }
 
   // Whoever has what it launched leaves nothing that others need.
   void finish(std::chrono::steady_clock::time_point) noexcept override { finished_ = true; }
 
  private:
-  bool has_all() const { return all_->joined == all_->ends.size(); }
+  static status why_aborted() { return {status_code::aborted, "the group of emulated GPUs was aborted"}; }
 
   const std::shared_ptr<gathering> all_;
   const std::shared_ptr<membership> self_;
   const group_device device_;
+  std::atomic<bool> aborted_ = false;
   bool finished_ = false;
 };
 
