@@ -101,7 +101,7 @@ struct narrow_room : server_room {
 
 /// Its shard is on an emulated GPU.
 struct device_room : server_room {
-  device_room() : server_room({.device_limit = 50ms}, device()) {}
+  device_room() : server_room({.device_limit = 1s}, device()) {}
   ~device_room() { repair_emulated_gpu(device()); }
 
   static std::string device() {

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(replicas_hear_whose_gpu_has_failed_and_others_go_on_without
 }
 
 BOOST_AUTO_TEST_CASE(a_gpu_that_hangs_is_waited_for_until_the_steps_deadline_and_the_others_go_on_without_it) {
-  const mirrored_strategy strategy{{"GPU:5", "GPU:7"}, {.step_limit = 500ms}};
+  const mirrored_strategy strategy{{"GPU:5", "GPU:7"}, {.step_limit = 2s}};
   const auto v = strategy.variable("v", tensor::full({4}, 3.0f));
   const auto reads = [](const troupe::strategy& on) { return on.run([] { return own_ones().item<float>(); }); };
   BOOST_TEST(reads(strategy)[1] == 1.0f);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_gpu_that_hangs_is_waited_for_until_the_steps_deadline_and
 }
 
 BOOST_AUTO_TEST_CASE(a_merge_function_too_stops_waiting_for_a_gpu_that_hangs) {
-  const mirrored_strategy strategy{{"GPU:5", "GPU:7"}, {.step_limit = 500ms}};
+  const mirrored_strategy strategy{{"GPU:5", "GPU:7"}, {.step_limit = 2s}};
   hang_emulated_gpu("GPU:7");
   const auto why = problem_of([&] {
     strategy.run([] {
