@@ -69,8 +69,8 @@ class device_communicator final : public communicator {
       if (!broken_) broken_ = why;
       group = group_;
     }
+    control_->abort(std::move(why));  // first: whoever the others end looks there for the reason
     order_->close();
-    control_->abort(std::move(why));
     if (group) group->abort();
   }
 
