@@ -1,11 +1,12 @@
-// A device of this process that is not its processors: memory that host code can't reach, one stream of work, and what
-// it computes there.
+// A device of this process that is not its processors: memory that host code can't reach, one stream of work, one of
+// uploads, and what it computes there.
 //
 // Whoever has operands on a device asks accelerator_of (accelerators.hpp) and calls the one that has them; nobody else
 // knows which kinds there are. A kind is one folder that implements this class: device/cuda, device/emulated.
 //
 // A-1 All work on a device is done in the order of the calls, which return before it is done. What touches the host's
-//     memory (copy_from_host, copy_to_host) and synchronize() wait for it.
+//     memory (copy_from_host, copy_to_host) and synchronize() wait for it. Only upload() goes beside it, into memory
+//     that no queued work uses.
 // A-2 Memory that is given back while queued work uses it may be handed out again at once: whoever gets it queues
 //     behind that work.
 // A-3 An error in the work itself is thrown by a later call that waits.
@@ -16,7 +17,9 @@
 // shapes, all on this device. Any thread may call these.
 #pragma once
 
+#include <troupe/device/accelerators/work_point.hpp>
 #include <troupe/device/collectives/device_group.hpp>
+#include <troupe/device/kernels/custom_kernel.hpp>
 #include <troupe/device/kernels/matmul.hpp>
 #include <troupe/device/kernels/reduction.hpp>
 #include <troupe/device/tensor/buffer.hpp>
@@ -52,20 +55,6 @@ struct device_description {
   bool is_emulated = false;
 };
 
-/// A point in a device's queue of work.
-class work_point {
- public:
-  virtual ~work_point() = default;
-  work_point(const work_point&) = delete;
-  work_point& operator=(const work_point&) = delete;
-
-  /// Whether the work before it is done. Throws what went wrong in it.
-  virtual bool is_reached() = 0;
-
- protected:
-  work_point() = default;
-};
-
 class accelerator {
  public:
   virtual ~accelerator() = default;
@@ -94,7 +83,9 @@ class accelerator {
   /// Gives what is kept for reuse back.
   virtual void release_kept_memory() = 0;
 
-  /// Done on return.
+  /// A new buffer with these bytes of the host's. Done on return, while queued work goes on.
+  virtual buffer upload(const std::byte* source, std::size_t bytes) = 0;
+  /// Done on return, and all work that was queued before.
   virtual void copy_from_host(std::byte* target, const std::byte* source, std::size_t bytes) = 0;
   virtual void copy_to_host(std::byte* target, const std::byte* source, std::size_t bytes) = 0;
   /// Queues a copy to here, which begins after all work on both devices. `source_device` is of the same kind, or this.
@@ -106,7 +97,7 @@ class accelerator {
 
   // -- computation: each has the meaning of its namesake in device/kernels --------------------------------------------
 
-  /// Throws unimplemented_error for the division of integers, whose zeros would have to be found first.
+  /// Divides no integers.
   virtual void combine_in_place(binary_operation operation, tensor& target, const tensor& x) = 0;
   virtual void scale_in_place(tensor& target, double factor) = 0;
   virtual void axpy_in_place(tensor& target, double factor, const tensor& x) = 0;
@@ -129,6 +120,9 @@ class accelerator {
                               double epsilon) = 0;
   virtual void adam_update(tensor& variable, tensor& m, tensor& v, const tensor& gradient, double learning_rate,
                            double beta1, double beta2, double epsilon, std::int64_t step) = 0;
+
+  /// Has the function for this kind of device; the targets are not shared.
+  virtual void launch(const custom_kernel& kernel, std::span<tensor> targets, std::span<const tensor> inputs) = 0;
 
   // -- collectives: device_group.hpp has the rules --------------------------------------------------------------------
 

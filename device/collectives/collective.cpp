@@ -14,7 +14,7 @@ constexpr enum_names<collective_kind, 5> kinds{"collective",
 }  // namespace
 
 void collective::check() const {
-  if (kind != collective_kind::all_reduce && kind != collective_kind::reduce_scatter) return;
+  if (!is_reduction()) return;
   const auto name = to_string(kind);
   if (op > reduce_op::product) {
     throw invalid_argument_error{

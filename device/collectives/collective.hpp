@@ -38,6 +38,10 @@ struct collective {
   /// Throws invalid_argument_error if no ranks can perform it: an unknown operation, a reduction of booleans, a mean of
   /// integers.
   void check() const;
+  /// Whether elements of several ranks become one.
+  bool is_reduction() const noexcept {
+    return kind == collective_kind::all_reduce || kind == collective_kind::reduce_scatter;
+  }
 
   bool operator==(const collective&) const = default;
 };

@@ -2,6 +2,7 @@
 #include <troupe/device/accelerators/device_waits.hpp>
 #include <troupe/device/collectives/device_communicator.hpp>
 #include <troupe/device/collectives/internal/launch_order.hpp>
+#include <troupe/device/tensor/internal/borrowed_tensor.hpp>
 
 #include <fmt/format.h>
 
@@ -219,20 +220,14 @@ class device_communicator final : public communicator {
   }
 
   /// NCCL has no int16.
-  static bool is_wider_in_nccl(const collective& call) {
-    const auto is_reduction = call.kind == collective_kind::all_reduce || call.kind == collective_kind::reduce_scatter;
-    return is_reduction && call.type == dtype::int16;
-  }
+  static bool is_wider_in_nccl(const collective& call) { return call.is_reduction() && call.type == dtype::int16; }
 
   // As int32, if need be: sums and products wrap around in the end as they would have on the way.
   void perform_in_width(const prepared_call& given, clock::time_point deadline) {
     if (!is_wider_in_nccl(given.call)) return perform({&given, 1}, deadline);
     const auto& call = given.call;
-    const auto bytes = static_cast<std::size_t>(call.count) * size_bytes(call.type);
     auto* const elements = const_cast<std::byte*>(given.input);  // only read
-    const auto input =
-        tensor::from_buffer(call.type, {call.count}, buffer::take_over(nullptr, elements, bytes, device()));
-    auto wide = accelerator_.cast(input, dtype::int32);
+    auto wide = accelerator_.cast(borrowed_tensor(call.type, {call.count}, elements, device()), dtype::int32);
     const auto in_place = call.kind == collective_kind::all_reduce;
     auto part = tensor::uninitialised(dtype::int32, {in_place ? 0 : call.count / size()}, device());
     auto& result = in_place ? wide : part;

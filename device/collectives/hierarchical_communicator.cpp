@@ -8,6 +8,7 @@
 #include <troupe/device/accelerators/device_waits.hpp>
 #include <troupe/device/collectives/hierarchical_communicator.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
+#include <troupe/device/tensor/internal/borrowed_tensor.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -70,8 +71,7 @@ class rank_memory {
   /// A tensor on elements that somebody else keeps here, to be passed to a communicator.
   tensor on(dtype type, std::int64_t count, const std::byte* data) const {
     auto* const writable = const_cast<std::byte*>(data);  // written only by calls that are given output
-    const auto bytes = static_cast<std::size_t>(count) * size_bytes(type);
-    return tensor::from_buffer(type, shape{count}, buffer::take_over(nullptr, writable, bytes, device_));
+    return borrowed_tensor(type, shape{count}, writable, device_);
   }
 
   tensor uninitialised(dtype type, std::int64_t count) const {

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -120,6 +122,17 @@ class device_registry {
   std::vector<std::unique_ptr<device_state>> states_;  // null until first used
 };
 
+class recorded_point final : public work_point {
+ public:
+  explicit recorded_point(stream& of) { point_.record(of.handle()); }
+
+  bool is_reached() override { return point_.is_reached(); }
+  bool wait_until(std::chrono::steady_clock::time_point deadline) override { return point_.wait_until(deadline); }
+
+ private:
+  event point_;
+};
+
 void* allocate_on_current_gpu(std::size_t bytes) {
   void* memory = nullptr;
   const auto result = cudaMalloc(&memory, bytes);
@@ -142,11 +155,25 @@ device_state::device_state(int index, int physical_index)
                             return allocate_on_current_gpu(bytes);
                           },
                       // Fails only when the driver is shutting down at exit, and then the memory is gone anyway.
-                      .release = [](void* memory) { cudaFree(memory); }}) {}
+                      .release = [](void* memory) { cudaFree(memory); },
+                      .reclaim = [this] { upload_memory_.give_back(); }}),
+      upload_memory_(name_, memory_, [this] { return record(); }) {}
 
-void device_state::synchronize() {
+void device_state::synchronize(stream& which) {
   make_current();
-  if (!work_.synchronize(device_wait_deadline())) throw_device_is_late(name_, "work is queued that has not ended");
+  if (which.synchronize(device_wait_deadline())) return;
+  throw_device_is_late(name_, &which == &work_ ? "work is queued that has not ended" : "it is in a copy with the host");
+}
+
+std::unique_ptr<work_point> device_state::record() {
+  make_current();
+  return std::make_unique<recorded_point>(work_);
+}
+
+void device_state::release_kept_memory() {
+  make_current();
+  upload_memory_.give_back();
+  memory_.release_kept();
 }
 
 void device_state::wait_for(device_state& other) {

@@ -1,4 +1,5 @@
 #include <troupe/device/accelerators/device_waits.hpp>
+#include <troupe/device/accelerators/upload_memory.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/emulated/emulated_accelerator.hpp>
 #include <troupe/device/emulated/emulated_faults.hpp>
@@ -9,7 +10,7 @@
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/device/kernels/internal/reduction_passes.hpp>
 #include <troupe/device/kernels/optimizer_kernels.hpp>
-#include <troupe/device/tensor/internal/placement.hpp>
+#include <troupe/device/tensor/internal/borrowed_tensor.hpp>
 
 #include <fmt/format.h>
 
@@ -32,17 +33,14 @@ struct operand {
   std::byte* bytes;
 
   /// As a tensor of the host's, which shares the bytes.
-  tensor view() const {
-    const auto size = static_cast<std::size_t>(extents.element_count()) * size_bytes(type);
-    return tensor::from_buffer(type, extents, buffer::take_over(nullptr, bytes, size, "CPU:0"));
-  }
+  tensor view() const { return borrowed_tensor(type, extents, bytes); }
   /// Puts the content of another one there.
   void put(const tensor& content) const {
     if (const auto from = content.bytes(); !from.empty()) std::memcpy(bytes, from.data(), from.size());
   }
 };
 
-std::string_view name_of(binary_operation operation) {
+std::string name_of(binary_operation operation) {
   switch (operation) {
     case binary_operation::add:
       return "add_in_place";
@@ -60,7 +58,7 @@ std::string_view name_of(binary_operation operation) {
   return "";
 }
 
-std::string_view name_of(row_operation operation) {
+std::string name_of(row_operation operation) {
   switch (operation) {
     case row_operation::update:
       return "scatter_rows_update";
@@ -108,8 +106,11 @@ class emulated_accelerator final : public accelerator {
         memory_bytes_(options.memory_bytes),
         faults_(name()),
         work_({.delay_max = options.delay_max, .seed = options.seed + static_cast<std::uint64_t>(index)}),
+        uploads_({.delay_max = options.delay_max, .seed = ~options.seed - static_cast<std::uint64_t>(index)}),
         blocks_(name(), {.allocate = [this](std::size_t bytes) { return memory_.allocate(bytes); },
-                         .release = [this](void* block) { release(block); }}) {
+                         .release = [this](void* block) { release(block); },
+                         .reclaim = [this] { upload_memory_.give_back(); }}),
+        upload_memory_(name(), blocks_, [this] { return record(); }) {
     blocks_.set_limit(memory_bytes_);
   }
 
@@ -118,12 +119,13 @@ class emulated_accelerator final : public accelerator {
   void repair() {
     faults_.repair();
     work_.forget_failure();
+    uploads_.forget_failure();
   }
 
   bool is_emulated() const noexcept override { return true; }
 
   device_description describe() override {
-    const auto used = blocks_.statistics().used_bytes;
+    const auto used = statistics().used_bytes;
     return {.name = name(),
             .model = "emulated GPU",
             .physical_index = physical_index(),
@@ -132,10 +134,7 @@ class emulated_accelerator final : public accelerator {
             .is_emulated = true};
   }
 
-  void synchronize() override {
-    if (!work_.synchronize(device_wait_deadline())) throw_device_is_late(name(), faults_.describe_work());
-    faults_.check();
-  }
+  void synchronize() override { synchronize(work_); }
 
   std::unique_ptr<work_point> record() override { return std::make_unique<recorded_point>(*this); }
 
@@ -145,24 +144,38 @@ class emulated_accelerator final : public accelerator {
     faults_.check();
     if (bytes == 0) return buffer::take_over(nullptr, nullptr, 0, name());
     faults_.count_allocation(bytes);
-    auto* const block = blocks_.take(bytes);
+    auto* const block = blocks_.take(bytes).memory;
     std::shared_ptr<void> owner{block, [this, bytes](void* given) { blocks_.give(given, bytes); }};
     return buffer::take_over(std::move(owner), static_cast<std::byte*>(block), bytes, name());
   }
 
-  memory_statistics statistics() override { return blocks_.statistics(); }
+  memory_statistics statistics() override { return upload_memory_.statistics(); }
   void set_memory_limit(std::size_t bytes) override { blocks_.set_limit(std::min(bytes, memory_bytes_)); }
-  void release_kept_memory() override { blocks_.release_kept(); }
+  void release_kept_memory() override {
+    upload_memory_.give_back();
+    blocks_.release_kept();
+  }
+
+  buffer upload(const std::byte* source, std::size_t bytes) override {
+    faults_.check();
+    if (bytes > 0) faults_.count_allocation(bytes);
+    auto result = upload_memory_.take(bytes);
+    if (bytes == 0) return result;
+    use_host_memory(uploads_, "copy_from_host", [to = memory_.reach(result.mutable_data(), bytes), source, bytes] {
+      std::memcpy(to, source, bytes);
+    });
+    return result;
+  }
 
   void copy_from_host(std::byte* target, const std::byte* source, std::size_t bytes) override {
     if (bytes == 0) return;
-    use_host_memory("copy_from_host",
+    use_host_memory(work_, "copy_from_host",
                     [to = memory_.reach(target, bytes), source, bytes] { std::memcpy(to, source, bytes); });
   }
 
   void copy_to_host(std::byte* target, const std::byte* source, std::size_t bytes) override {
     if (bytes == 0) return;
-    use_host_memory("copy_to_host",
+    use_host_memory(work_, "copy_to_host",
                     [target, from = memory_.reach(source, bytes), bytes] { std::memcpy(target, from, bytes); });
   }
 
@@ -197,8 +210,6 @@ class emulated_accelerator final : public accelerator {
   // -- computation ----------------------------------------------------------------------------------------------------
 
   void combine_in_place(binary_operation operation, tensor& target, const tensor& x) override {
-    if (operation == binary_operation::divide && !is_floating(target.get_dtype()))
-      throw_no_gpu_kernel("divide_in_place", target);
     queue(name_of(operation), [operation, to = written(target), by = read(x)] {
       auto result = to.view();
       combine_on_host(operation, result, by.view());
@@ -303,6 +314,17 @@ class emulated_accelerator final : public accelerator {
     });
   }
 
+  void launch(const custom_kernel& kernel, std::span<tensor> targets, std::span<const tensor> inputs) override {
+    std::vector<operand> to;
+    for (auto& each : targets) to.push_back(written(each));
+    std::vector<operand> from;
+    for (const auto& each : inputs) from.push_back(read(each));
+    queue(kernel.name, [compute = kernel.on_host, to = std::move(to), from = std::move(from)] {
+      auto results = views(to);
+      compute(results, views(from));
+    });
+  }
+
   // -- collectives ----------------------------------------------------------------------------------------------------
 
   device_group_id new_group() override { return emulation::new_group(); }
@@ -310,7 +332,8 @@ class emulated_accelerator final : public accelerator {
   std::unique_ptr<device_group> join_group(const device_group_id& id, int rank, int size) override {
     return emulation::join_group(
         id, rank, size,
-        {.queue = [this](std::string_view operation, std::function<void()> work) { queue(operation, std::move(work)); },
+        {.queue = [this](std::string operation,
+                         std::function<void()> work) { queue(std::move(operation), std::move(work)); },
          .reach = [this](const std::byte* address, std::size_t bytes) { return memory_.reach(address, bytes); }});
   }
 
@@ -319,18 +342,28 @@ class emulated_accelerator final : public accelerator {
    public:
     explicit recorded_point(emulated_accelerator& device) : device_(device), point_(device.work_.record()) {}
 
-    bool is_reached() override {
-      if (!point_->is_reached()) return false;
+    bool is_reached() override { return is_well(point_->is_reached()); }
+    bool wait_until(std::chrono::steady_clock::time_point deadline) override {
+      return is_well(point_->wait_until(deadline));
+    }
+
+   private:
+    bool is_well(bool is_over) {
+      if (!is_over) return false;
       device_.work_.throw_failure();
       device_.faults_.check();
       return true;
     }
 
-   private:
     emulated_accelerator& device_;
     const std::shared_ptr<emulation::event> point_;
   };
 
+  static std::vector<tensor> views(std::span<const operand> operands) {
+    std::vector<tensor> result;
+    for (const auto& each : operands) result.push_back(each.view());
+    return result;
+  }
   operand read(const tensor& x) const {
     return {x.get_dtype(), x.get_shape(), memory_.reach(x.data(), x.size_bytes())};
   }
@@ -340,25 +373,31 @@ class emulated_accelerator final : public accelerator {
   }
 
   template <class Compute>
-  tensor computed(std::string_view operation, dtype type, const shape& extents, Compute compute) {
+  tensor computed(std::string operation, dtype type, const shape& extents, Compute compute) {
     auto result = tensor::uninitialised(type, extents, name());
-    queue(operation, [to = written(result), compute = std::move(compute)] { to.put(compute()); });
+    queue(std::move(operation), [to = written(result), compute = std::move(compute)] { to.put(compute()); });
     return result;
   }
 
-  void queue(std::string_view operation, std::function<void()> work) {
+  void synchronize(emulation::stream& stream) {
+    if (!stream.synchronize(device_wait_deadline())) throw_device_is_late(name(), faults_.describe_work());
+    faults_.check();
+  }
+
+  void queue(std::string operation, std::function<void()> work) { queue(work_, std::move(operation), std::move(work)); }
+  void queue(emulation::stream& stream, std::string operation, std::function<void()> work) {
     const auto life = faults_.check();
     auto piece = [this, operation, life, work = std::move(work)] { faults_.perform(operation, life, work); };
-    if (!work_.enqueue(std::move(piece), device_wait_deadline()))
+    if (!stream.enqueue(std::move(piece), device_wait_deadline()))
       throw_device_is_late(name(), fmt::format("there was no room for {}, and {}", operation, faults_.describe_work()));
   }
 
   /// Queues such work and waits for it.
-  void use_host_memory(std::string_view operation, std::function<void()> work) {
+  void use_host_memory(emulation::stream& stream, std::string operation, std::function<void()> work) {
     const auto claim = std::make_shared<emulation::host_memory_claim>();
-    queue(operation, [claim, work = std::move(work)] { claim->use(work); });
+    queue(stream, std::move(operation), [claim, work = std::move(work)] { claim->use(work); });
     try {
-      synchronize();
+      synchronize(stream);
     } catch (...) {
       claim->withdraw();
       throw;
@@ -374,7 +413,9 @@ class emulated_accelerator final : public accelerator {
   emulation::faults faults_;
   emulation::device_memory memory_;
   emulation::stream work_;
+  emulation::stream uploads_;
   caching_allocator blocks_;
+  upload_memory upload_memory_;
 };
 
 }  // namespace

@@ -53,6 +53,13 @@ void combine_with_scalar(std::span<T> target, T x, Operation operation) {
   for (auto& each : target) each = convert<T>(operation(widen(each), operand));
 }
 
+/// For what would have to look for zeros before it writes anything.
+void divide_on_host(tensor& target, const tensor& x) {
+  auto quotients = target.copy_to("CPU:0");
+  divide_in_place(quotients, x.copy_to("CPU:0"));
+  target = quotients.copy_to(target.device());
+}
+
 template <class Operation>
 void apply_in_place(binary_operation which, std::string_view name, tensor& target, const tensor& x,
                     Operation operation) {
@@ -62,7 +69,10 @@ void apply_in_place(binary_operation which, std::string_view name, tensor& targe
     throw_shapes_differ(name, target, x, "equal shapes, or an operand of shape ()");
   }
   numeric::check_arithmetic(name, target.get_dtype());
-  if (is_on_gpu(name, {&target, &x})) return accelerator_of(target.device()).combine_in_place(which, target, x);
+  if (is_on_gpu(name, {&target, &x})) {
+    if (std::same_as<Operation, numeric::divide> && !is_floating(target.get_dtype())) return divide_on_host(target, x);
+    return accelerator_of(target.device()).combine_in_place(which, target, x);
+  }
   visit_arithmetic(name, target.get_dtype(), [&]<class T>(std::type_identity<T>) {
     auto operands = x.values<T>();
     if constexpr (std::same_as<Operation, numeric::divide> && std::integral<T>) check_divisors(name, operands);

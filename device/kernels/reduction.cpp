@@ -90,7 +90,7 @@ tensor select(std::string_view name, const tensor& x, const reduction_axes& axes
                     "tensors with at least one element",
                     name, x.get_shape().to_string())};
   }
-  if (is_on_gpu(name, {&x})) throw_no_gpu_kernel(name, x);
+  if (is_on_gpu(name, {&x})) return select(name, x.copy_to("CPU:0"), axes, operation).copy_to(x.device());
   return numeric::visit_arithmetic(name, x.get_dtype(), [&]<class T>(std::type_identity<T>) {
     using wide = numeric::wide<T>;
     using limits = std::numeric_limits<wide>;

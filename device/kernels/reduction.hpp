@@ -31,7 +31,7 @@ class reduction_axes {
 
 // The reduced axes are gone from the result's shape. The order of additions depends on the shape only, so equal inputs
 // give equal bits on one kind of device. All throw invalid_argument_error for boolean tensors. A tensor on a GPU gives
-// a result there, for sum and mean; the others throw unimplemented_error.
+// a result there; for a minimum or maximum, the host finds it.
 
 /// Sum in the tensor's dtype: floats are accumulated in double and rounded once, integers wrap around.
 tensor reduce_sum(const tensor& x, const reduction_axes& axes = reduction_axes::all());

@@ -129,12 +129,12 @@ tensor tensor::copy_to(const std::string& device) const {
 }
 
 tensor tensor::copied_to(const std::string& device) const {
+  if (buffer_.on_host() && !is_host(device))
+    return {dtype_, shape_, accelerator_of(device).upload(data(), size_bytes()), 0};
   auto copy = uninitialised(dtype_, shape_, device);
   auto* target = copy.buffer_.mutable_data();
-  if (buffer_.on_host() && copy.buffer_.on_host()) {
+  if (buffer_.on_host()) {
     std::copy_n(data(), size_bytes(), target);
-  } else if (buffer_.on_host()) {
-    accelerator_of(copy.device()).copy_from_host(target, data(), size_bytes());
   } else if (copy.buffer_.on_host()) {
     accelerator_of(this->device()).copy_to_host(target, data(), size_bytes());
   } else {

@@ -7,7 +7,6 @@
 #include "fashion_mnist/gpu_network.hpp"
 #include "fashion_mnist/network.hpp"
 
-#include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/tensor/eigen.hpp>
 
@@ -195,27 +194,10 @@ std::vector<tensor> initial_parameters(std::uint64_t seed, std::span<const std::
   return parameters;
 }
 
-namespace {
-
-/// No kernel of CUDA's runs there: the same step on the host, between the same copies.
-step_result loss_and_gradients_on_emulated_gpu(std::span<const tensor> parameters, const tensor& images,
-                                               const tensor& labels) {
-  std::vector<tensor> on_host;
-  for (const auto& each : parameters) on_host.push_back(each.copy_to("CPU:0"));
-  auto result = loss_and_gradients(on_host, images.copy_to("CPU:0"), labels);
-  for (auto& each : result.gradients) each = each.copy_to(images.device());
-  return result;
-}
-
-}  // namespace
-
 step_result loss_and_gradients(std::span<const tensor> parameters, const tensor& images, const tensor& labels) {
   const auto host_labels = labels.copy_to("CPU:0");
   check_inputs(parameters, images, host_labels);
-  const auto is_on_gpu = images.device().starts_with("GPU");
-  if (is_on_gpu && describe_device(images.device()).is_emulated)
-    return loss_and_gradients_on_emulated_gpu(parameters, images, host_labels);
-  if (is_on_gpu)
+  if (images.device().starts_with("GPU"))
     return loss_and_gradients_on_gpu(parameters, images, [&](tensor& logits) {
       matrix<float> rows = matrix_view<float>(logits);
       const auto loss = softmax_cross_entropy(rows, host_labels.values<std::uint8_t>());

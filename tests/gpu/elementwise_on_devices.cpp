@@ -187,11 +187,19 @@ BOOST_AUTO_TEST_CASE(operands_on_different_devices_are_refused_with_both_names) 
   BOOST_CHECK_EXCEPTION(add_in_place(x, tensor::zeros(dtype::float32, {3})), failed_precondition_error, names_both);
 }
 
-BOOST_AUTO_TEST_CASE(what_a_gpu_has_no_kernel_for_says_so) {
-  if (!tests_gpus()) return;
-  auto x = tensor::zeros(dtype::int32, {3}, test_device());
-  BOOST_CHECK_THROW(divide_in_place(x, x), unimplemented_error);
-  BOOST_CHECK_THROW(reduce_max(x), unimplemented_error);
+BOOST_AUTO_TEST_CASE(integers_are_divided_anywhere_and_never_by_zero) {
+  auto x = tensor::of({7, -7, 9}).copy_to(test_device());
+  const auto before = x;
+  divide_in_place(x, tensor::of({2, 2, -4}).copy_to(test_device()));
+  BOOST_TEST(x.device() == test_device());
+  BOOST_TEST(x.copy_to("CPU:0").bitwise_equal(tensor::of({3, -3, -2})));
+  BOOST_CHECK_EXCEPTION(
+      divide_in_place(x, tensor::of({1, 0, 1}).copy_to(test_device())), invalid_argument_error,
+      [](const auto& e) { return e.message().find("element 1 of the divisor") != std::string::npos; });
+  BOOST_TEST(x.copy_to("CPU:0").bitwise_equal(tensor::of({3, -3, -2})));
+  divide_in_place(x, x);
+  BOOST_TEST(x.copy_to("CPU:0").bitwise_equal(tensor::of({1, 1, 1})));
+  BOOST_TEST(before.copy_to("CPU:0").bitwise_equal(tensor::of({7, -7, 9})));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -70,11 +70,13 @@ BOOST_AUTO_TEST_CASE(equal_inputs_give_equal_bits) {
   for (auto round = 0; round < 5; ++round) BOOST_TEST(reduce_sum(there).copy_to("CPU:0").bitwise_equal(first));
 }
 
-BOOST_AUTO_TEST_CASE(a_gpu_says_that_it_has_no_kernel_for_minimum_and_maximum) {
-  if (!tests_gpus()) return;
-  const auto x = tensor::zeros(dtype::float32, {3}, test_device());
-  BOOST_CHECK_THROW(reduce_min(x), unimplemented_error);
-  BOOST_CHECK_THROW(reduce_max(x), unimplemented_error);
+BOOST_AUTO_TEST_CASE(minimum_and_maximum_are_found_anywhere) {
+  const auto x = tensor::of(shape{2, 3}, {3.0f, -1.0f, 2.0f, 0.5f, 7.0f, 2.0f}).copy_to(test_device());
+  const auto rows = reduce_min(x, 1);
+  BOOST_TEST(rows.device() == test_device());
+  BOOST_TEST(rows.copy_to("CPU:0").bitwise_equal(tensor::of({-1.0f, 0.5f})));
+  BOOST_TEST(reduce_max(x, 0).copy_to("CPU:0").bitwise_equal(tensor::of({3.0f, 7.0f, 2.0f})));
+  BOOST_TEST(reduce_max(x).item<float>() == 7.0f);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,6 +3,7 @@
 // against the threads: what the way over devices adds.
 #include "bench_all_reduce.hpp"
 #include "bench_case.hpp"
+#include "bench_devices.hpp"
 
 #include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/collectives/communicators.hpp>
@@ -147,16 +148,6 @@ bench_case threads_case(const all_reduce_size& size) {
 }
 
 // --- emulated GPUs ---------------------------------------------------------------------------------------------------
-
-constexpr auto emulated_count = 2;
-
-std::vector<std::string> emulated_devices() {
-  [[maybe_unused]] static const auto once = [] {
-    emulate_gpus(emulated_count);
-    return true;
-  }();
-  return gpu_names();
-}
 
 std::vector<figure> measure_emulated(const measuring_plan& plan, std::int64_t bytes) {
   const auto devices = emulated_devices();

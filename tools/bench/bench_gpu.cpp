@@ -3,11 +3,11 @@
 //
 // Where there is no GPU, or troupe was built without CUDA, the rows say so.
 #include "bench_case.hpp"
+#include "bench_devices.hpp"
 #include "bench_gpu_reference.hpp"
 
 #include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/collectives/communicators.hpp>
-#include <troupe/device/cuda/cuda_device.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/device/kernels/optimizer_kernels.hpp>
 #include <troupe/device/kernels/reduction.hpp>
@@ -27,19 +27,6 @@ using clock = std::chrono::steady_clock;
 constexpr std::int64_t elements = 16 * 1024 * 1024;
 constexpr auto gigabyte = 1e9;
 
-/// A row for what can't be measured on this machine.
-std::vector<figure> skipped(const std::string& why) { return {{.unit = "skipped", .reference = why}}; }
-
-/// Why GPUs can't be measured here, or nothing.
-std::string missing(int gpus) {
-  if (!cuda::is_built()) return "troupe was built without CUDA";
-  const auto there = cuda::physical_device_count();
-  if (there < gpus) return fmt::format("this machine has {} of {} GPUs", there, gpus);
-  if (describe_device("GPU:0").is_emulated)
-    return fmt::format("{} is set, but this needs real GPUs", emulated_gpus_variable);
-  return {};
-}
-
 // --- copies ---------------------------------------------------------------------------------------------------------
 
 /// `ours` moves 64 MiB between the host's tensor and the GPU's.
@@ -47,7 +34,7 @@ bench_case copy_case(std::string name, std::string summary,
                      std::function<void(const tensor& on_host, const tensor& on_gpu)> ours,
                      void (pinned_copy::*theirs)()) {
   auto measure = [ours = std::move(ours), theirs](const measuring_plan& plan, cluster&) {
-    if (const auto why = missing(1); !why.empty()) return skipped(why);
+    if (const auto why = missing_gpus(1); !why.empty()) return skipped(why);
     const auto device = gpu_names().front();
     const auto on_host = tensor::full({elements}, 1.0f);
     const auto on_gpu = on_host.copy_to(device);
@@ -88,7 +75,7 @@ constexpr auto launches = 100;
 bench_case kernel_case(std::string name, std::string summary, int operands_moved,
                        std::function<void(operands&)> kernel) {
   auto measure = [operands_moved, kernel = std::move(kernel)](const measuring_plan& plan, cluster&) {
-    if (const auto why = missing(1); !why.empty()) return skipped(why);
+    if (const auto why = missing_gpus(1); !why.empty()) return skipped(why);
     operands on_gpu;
     const auto bytes = static_cast<std::int64_t>(on_gpu.x.size_bytes());
     auto row = compare(
@@ -134,7 +121,7 @@ double microseconds_to_enqueue(std::chrono::nanoseconds slice, const Enqueue& en
 }
 
 std::vector<figure> measure_launch(const measuring_plan& plan, cluster&) {
-  if (const auto why = missing(1); !why.empty()) return skipped(why);
+  if (const auto why = missing_gpus(1); !why.empty()) return skipped(why);
   const auto device = gpu_names().front();
   auto target = tensor::full({4}, 0.0f).copy_to(device);
   const auto x = tensor::full({4}, 1.0f).copy_to(device);
@@ -170,7 +157,7 @@ double microseconds_per_round(std::chrono::nanoseconds slice, int ranks, const s
 }
 
 std::vector<figure> measure_nccl(const measuring_plan& plan, cluster&) {
-  if (const auto why = missing(2); !why.empty()) return skipped(why);
+  if (const auto why = missing_gpus(2); !why.empty()) return skipped(why);
   constexpr auto limit = std::chrono::minutes{1};
   const auto devices = gpu_names();
   const auto ranks = static_cast<int>(devices.size());

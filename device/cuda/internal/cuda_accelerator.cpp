@@ -33,15 +33,16 @@ class cuda_accelerator final : public accelerator {
 
   void synchronize() override { current().synchronize(); }
 
-  std::unique_ptr<work_point> record() override { return std::make_unique<recorded_point>(current().work()); }
+  std::unique_ptr<work_point> record() override { return state_of(name()).record(); }
 
   // -- memory ---------------------------------------------------------------------------------------------------------
 
   buffer allocate(std::size_t bytes) override { return cuda::allocate(name(), bytes); }
-  memory_statistics statistics() override { return state_of(name()).memory().statistics(); }
+  memory_statistics statistics() override { return state_of(name()).upload_memory().statistics(); }
   void set_memory_limit(std::size_t bytes) override { state_of(name()).memory().set_limit(bytes); }
-  void release_kept_memory() override { current().memory().release_kept(); }
+  void release_kept_memory() override { state_of(name()).release_kept_memory(); }
 
+  buffer upload(const std::byte* source, std::size_t bytes) override { return cuda::upload(name(), source, bytes); }
   void copy_from_host(std::byte* target, const std::byte* source, std::size_t bytes) override {
     cuda::copy_from_host(target, name(), source, bytes);
   }
@@ -117,6 +118,11 @@ class cuda_accelerator final : public accelerator {
     cuda::adam_update(variable, m, v, gradient, adam_rate(learning_rate, beta1, beta2, step), beta1, beta2, epsilon);
   }
 
+  void launch(const custom_kernel& kernel, std::span<tensor> targets, std::span<const tensor> inputs) override {
+    kernel.on_cuda(targets, inputs, current().work().handle());
+    check(cudaGetLastError(), kernel.name);
+  }
+
   // -- collectives ----------------------------------------------------------------------------------------------------
 
   device_group_id new_group() override { return new_nccl_group(); }
@@ -125,15 +131,6 @@ class cuda_accelerator final : public accelerator {
   }
 
  private:
-  class recorded_point final : public work_point {
-   public:
-    explicit recorded_point(stream& of) { point_.record(of.handle()); }
-    bool is_reached() override { return point_.is_reached(); }
-
-   private:
-    event point_;
-  };
-
   device_state& current() {
     auto& state = state_of(name());
     state.make_current();

@@ -1,6 +1,8 @@
-// What the process keeps for each logical device: its GPU, its stream, its memory. Private to the CUDA part.
+// What the process keeps for each logical device: its GPU, its streams, its memory. Private to the CUDA part.
 #pragma once
 
+#include <troupe/device/accelerators/upload_memory.hpp>
+#include <troupe/device/accelerators/work_point.hpp>
 #include <troupe/device/cuda/internal/cuda_stream.hpp>
 #include <troupe/device/tensor/internal/caching_allocator.hpp>
 
@@ -19,13 +21,20 @@ class device_state {
   const std::string& name() const noexcept { return name_; }
   int physical_index() const noexcept { return physical_index_; }
   stream& work() noexcept { return work_; }
+  stream& uploads() noexcept { return uploads_; }
   caching_allocator& memory() noexcept { return memory_; }
+  troupe::upload_memory& upload_memory() noexcept { return upload_memory_; }
+  /// Gives what is kept for reuse back to CUDA.
+  void release_kept_memory();
 
   /// Calls into CUDA that follow on this thread are for this GPU.
   void make_current() const { make_current(physical_index_); }
   /// Blocks the calling thread until all work queued so far is done. Throws deadline_exceeded_error as device_waits.hpp
   /// says. Makes the GPU the current one.
-  void synchronize();
+  void synchronize() { synchronize(work_); }
+  void synchronize(stream& which);
+  /// The point behind all work that is queued now. Makes the GPU the current one.
+  std::unique_ptr<work_point> record();
   /// Work that is queued here from now on starts after the work that `other` has queued so far. Makes the other's GPU
   /// the current one.
   void wait_for(device_state& other);
@@ -36,7 +45,9 @@ class device_state {
   const std::string name_;
   const int physical_index_;
   stream work_;
+  stream uploads_;
   caching_allocator memory_;
+  troupe::upload_memory upload_memory_;
 };
 
 /// The state of a device by name, made on first use. Throws as accelerators.hpp says.

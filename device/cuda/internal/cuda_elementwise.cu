@@ -50,7 +50,7 @@ template <class Operation>
 void combine_in_place(tensor& target, const tensor& x) {
   visit_arithmetic("arithmetic", target.get_dtype(), [&]<class T>(std::type_identity<T>) {
     if constexpr (std::same_as<Operation, numeric::divide> && std::integral<T>) {
-      throw_no_gpu_kernel("divide_in_place", target);
+      throw internal_error{"integers have no division on a GPU"};
     } else {
       const updated<T> targets{mutable_elements<T>(target)};
       const auto queue = [&](const auto& operand) {

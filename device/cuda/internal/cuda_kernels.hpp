@@ -15,8 +15,7 @@
 
 namespace troupe::cuda {
 
-/// Operation is one of numeric.hpp: add, subtract, multiply, divide, minimum, maximum. Throws unimplemented_error for
-/// the division of integers, whose zeros would have to be found first.
+/// Operation is one of numeric.hpp: add, subtract, multiply, minimum, maximum, and divide, but for integers.
 template <class Operation>
 void combine_in_place(tensor& target, const tensor& x);
 

@@ -41,7 +41,7 @@ caching_allocator& pinned_memory() {
 
 buffer take_buffer(caching_allocator& allocator, std::size_t bytes, std::string device) {
   if (bytes == 0) return buffer::take_over(nullptr, nullptr, 0, std::move(device));
-  auto* block = allocator.take(bytes);
+  auto* block = allocator.take(bytes).memory;
   std::shared_ptr<void> owner{block, [&allocator, bytes](void* given) { allocator.give(given, bytes); }};
   return buffer::take_over(std::move(owner), static_cast<std::byte*>(block), bytes, std::move(device));
 }
@@ -77,25 +77,31 @@ void copy_between_gpus(std::byte* target, device_state& to, const std::byte* sou
 }
 
 void copy_with_host(std::byte* target, const std::byte* source, std::size_t bytes, cudaMemcpyKind direction,
-                    device_state& gpu) {
+                    device_state& gpu, stream& on) {
   // CUDA waits inside its call for what is queued before, without a limit: so that is waited for here.
-  gpu.synchronize();
-  if (copy_staged(target, source, bytes, direction, gpu)) return;
-  check(cudaMemcpyAsync(target, source, bytes, direction, gpu.work().handle()), "cudaMemcpyAsync");
-  gpu.synchronize();
+  gpu.synchronize(on);
+  if (copy_staged(target, source, bytes, direction, gpu, on)) return;
+  check(cudaMemcpyAsync(target, source, bytes, direction, on.handle()), "cudaMemcpyAsync");
+  gpu.synchronize(on);
+}
+
+/// What `take` gives of this GPU's memory.
+template <class Take>
+buffer take_on(device_state& gpu, Take take) {
+  try {
+    return take();
+  } catch (const resource_exhausted_error&) {
+    // The other logical devices of this GPU may keep what is needed here.
+    for (auto* sharer : states_on(gpu.physical_index())) sharer->release_kept_memory();
+    return take();
+  }
 }
 
 }  // namespace
 
 buffer allocate(const std::string& device, std::size_t bytes) {
   auto& state = state_of(device);
-  try {
-    return take_buffer(state.memory(), bytes, state.name());
-  } catch (const resource_exhausted_error&) {
-    // The other logical devices of this GPU may keep what is needed here.
-    for (auto* sharer : states_on(state.physical_index())) sharer->memory().release_kept();
-    return take_buffer(state.memory(), bytes, state.name());
-  }
+  return take_on(state, [&] { return take_buffer(state.memory(), bytes, state.name()); });
 }
 
 buffer allocate_pinned(std::size_t bytes) {
@@ -103,12 +109,29 @@ buffer allocate_pinned(std::size_t bytes) {
   return take_buffer(pinned_memory(), bytes, "CPU:0");
 }
 
+buffer upload(const std::string& device, const std::byte* source, std::size_t bytes) {
+  auto& state = state_of(device);
+  auto result = take_on(state, [&] { return state.upload_memory().take(bytes); });
+  if (bytes == 0) return result;
+  try {
+    copy_with_host(result.mutable_data(), source, bytes, cudaMemcpyHostToDevice, state, state.uploads());
+  } catch (const deadline_exceeded_error&) {
+    static_cast<void>(new buffer{std::move(result)});  // the copy may still come: it's nobody's memory any more
+    throw;
+  }
+  return result;
+}
+
 void copy_from_host(std::byte* target, const std::string& device, const std::byte* source, std::size_t bytes) {
-  if (bytes > 0) copy_with_host(target, source, bytes, cudaMemcpyHostToDevice, state_of(device));
+  if (bytes == 0) return;
+  auto& gpu = state_of(device);
+  copy_with_host(target, source, bytes, cudaMemcpyHostToDevice, gpu, gpu.work());
 }
 
 void copy_to_host(std::byte* target, const std::byte* source, const std::string& device, std::size_t bytes) {
-  if (bytes > 0) copy_with_host(target, source, bytes, cudaMemcpyDeviceToHost, state_of(device));
+  if (bytes == 0) return;
+  auto& gpu = state_of(device);
+  copy_with_host(target, source, bytes, cudaMemcpyDeviceToHost, gpu, gpu.work());
 }
 
 void copy_between(std::byte* target, const std::string& target_device, const std::byte* source,

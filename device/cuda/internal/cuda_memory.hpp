@@ -21,7 +21,10 @@ buffer allocate(const std::string& device, std::size_t bytes);
 /// fastest. It cannot be swapped out, so use it for what is copied often. Without a GPU, ordinary host memory.
 buffer allocate_pinned(std::size_t bytes);
 
-/// Done on return.
+/// Memory on a GPU with these bytes of the host's. Done on return, while queued work goes on.
+buffer upload(const std::string& device, const std::byte* source, std::size_t bytes);
+
+/// Done on return, and all work that was queued before.
 void copy_from_host(std::byte* target, const std::string& device, const std::byte* source, std::size_t bytes);
 void copy_to_host(std::byte* target, const std::byte* source, const std::string& device, std::size_t bytes);
 /// Queues a copy between two GPUs, or within one, after all work on both.

@@ -52,12 +52,13 @@ using pieces_of_thread = std::array<piece, 2>;
 class staged_copy {
  public:
   staged_copy(std::byte* target, const std::byte* source, std::size_t bytes, cudaMemcpyKind direction,
-              device_state& gpu)
+              device_state& gpu, stream& on)
       : target_(target),
         source_(source),
         bytes_(bytes),
         direction_(direction),
         gpu_(gpu),
+        stream_(on),
         pieces_(std::min(thread_count(), bytes / piece_bytes)) {}
 
   void run() {
@@ -102,14 +103,14 @@ class staged_copy {
     const auto to_gpu = direction_ == cudaMemcpyHostToDevice;
     if (to_gpu) std::memcpy(pinned, source_ + which.begin, which.bytes);
     check(cudaMemcpyAsync(to_gpu ? target_ + which.begin : pinned, to_gpu ? pinned : source_ + which.begin, which.bytes,
-                          direction_, gpu_.work().handle()),
+                          direction_, stream_.handle()),
           "cudaMemcpyAsync");
-    which.moved.record(gpu_.work().handle());
+    which.moved.record(stream_.handle());
   }
 
   bool is_over() const noexcept {
     try {
-      return gpu_.work().synchronize(std::chrono::steady_clock::now() + patience_after_problem);
+      return stream_.synchronize(std::chrono::steady_clock::now() + patience_after_problem);
     } catch (const error&) {
       return true;  // the GPU has failed, and does nothing any more
     }
@@ -127,6 +128,7 @@ class staged_copy {
   const std::size_t bytes_;
   const cudaMemcpyKind direction_;
   device_state& gpu_;
+  stream& stream_;
   const std::chrono::steady_clock::time_point deadline_ = device_wait_deadline();
   std::vector<pieces_of_thread> pieces_;  // by thread
   std::atomic<std::size_t> next_ = 0;
@@ -137,12 +139,12 @@ class staged_copy {
 }  // namespace
 
 bool copy_staged(std::byte* target, const std::byte* source, std::size_t bytes, cudaMemcpyKind direction,
-                 device_state& gpu) {
+                 device_state& gpu, stream& on) {
   if (bytes < staged_bytes_min || thread_count() == 1) return false;
   if (is_pinned(direction == cudaMemcpyHostToDevice ? source : target)) return false;
   std::optional<staged_copy> copy;
   try {
-    copy.emplace(target, source, bytes, direction, gpu);
+    copy.emplace(target, source, bytes, direction, gpu, on);
   } catch (const resource_exhausted_error&) {
     return false;
   }

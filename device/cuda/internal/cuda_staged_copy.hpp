@@ -11,9 +11,9 @@
 
 namespace troupe::cuda {
 
-/// Copies as cudaMemcpyAsync does on the device's stream; done on return. False: nothing was done, since it would gain
-/// nothing (few bytes, pinned already, few processors) or there is no pinned memory for it.
+/// Copies as cudaMemcpyAsync does on that stream of the device; done on return. False: nothing was done, since it would
+/// gain nothing (few bytes, pinned already, few processors) or there is no pinned memory for it.
 bool copy_staged(std::byte* target, const std::byte* source, std::size_t bytes, cudaMemcpyKind direction,
-                 device_state& gpu);
+                 device_state& gpu, stream& on);
 
 }  // namespace troupe::cuda

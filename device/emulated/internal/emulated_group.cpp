@@ -1,6 +1,7 @@
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/collectives/thread_communicator.hpp>
 #include <troupe/device/emulated/internal/emulated_group.hpp>
+#include <troupe/device/tensor/internal/borrowed_tensor.hpp>
 
 #include <fmt/format.h>
 
@@ -59,34 +60,12 @@ class gatherings {
   std::map<std::uint64_t, std::weak_ptr<gathering>> open_;
 };
 
-/// Names of work in a queue.
-std::string_view name_of(collective_kind kind) {
-  switch (kind) {
-    case collective_kind::all_reduce:
-      return "all_reduce";
-    case collective_kind::all_gather:
-      return "all_gather";
-    case collective_kind::reduce_scatter:
-      return "reduce_scatter";
-    case collective_kind::broadcast:
-      return "broadcast";
-    case collective_kind::barrier:
-      return "barrier";
-  }
-  return "";
-}
-
 /// Where the bytes of a launch are for the device's thread.
 struct launched {
   collective call;
   std::byte* input;
   std::byte* output;
 };
-
-tensor view(dtype type, std::int64_t count, std::byte* data) {
-  const auto bytes = static_cast<std::size_t>(count) * size_bytes(type);
-  return tensor::from_buffer(type, {count}, buffer::take_over(nullptr, data, bytes, "CPU:0"));
-}
 
 void put(std::byte* target, const tensor& content) {
   if (content.size_bytes() > 0) std::memcpy(target, content.data(), content.size_bytes());
@@ -99,15 +78,16 @@ void perform(communicator& group, const launched& what) {
   const auto bytes = call.count * static_cast<std::int64_t>(size_bytes(call.type));
   switch (call.kind) {
     case collective_kind::all_reduce: {
-      auto x = view(call.type, call.count, what.output);
+      auto x = borrowed_tensor(call.type, {call.count}, what.output);
       return group.all_reduce(x, call.op, no_limit);
     }
     case collective_kind::reduce_scatter:
-      return put(what.output, group.reduce_scatter(view(call.type, call.count, what.input), call.op, no_limit));
+      return put(what.output,
+                 group.reduce_scatter(borrowed_tensor(call.type, {call.count}, what.input), call.op, no_limit));
     case collective_kind::all_gather:
-      return put(what.output, group.all_gather(view(dtype::uint8, bytes, what.input), no_limit));
+      return put(what.output, group.all_gather(borrowed_tensor(dtype::uint8, {bytes}, what.input), no_limit));
     case collective_kind::broadcast: {
-      auto x = view(dtype::uint8, bytes, what.output);
+      auto x = borrowed_tensor(dtype::uint8, {bytes}, what.output);
       return group.broadcast(x, call.root, no_limit);
     }
     case collective_kind::barrier:
@@ -159,8 +139,7 @@ class emulated_group final : public device_group {
   }
 
   void launch(const collective& call, const std::byte* input, std::byte* output) override {
-    const auto is_reduction = call.kind == collective_kind::all_reduce || call.kind == collective_kind::reduce_scatter;
-    if (is_reduction && call.type == dtype::int16)
+    if (call.is_reduction() && call.type == dtype::int16)
       throw unimplemented_error{fmt::format("{}: NCCL has no int16", to_string(call))};
     if (aborted_) throw_status(why_aborted());
     const auto size = static_cast<std::size_t>(self_->end().size());
@@ -169,7 +148,7 @@ class emulated_group final : public device_group {
                               : call.kind == collective_kind::reduce_scatter ? bytes / size
                                                                              : bytes;
     const launched what{call, device_.reach(input, bytes), device_.reach(output, output_bytes)};
-    device_.queue(name_of(call.kind), [self = self_, what] { self->perform(what); });
+    device_.queue(to_string(call.kind), [self = self_, what] { self->perform(what); });
   }
 
   void abort() noexcept override {

@@ -10,14 +10,14 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <string_view>
+#include <string>
 
 namespace troupe::emulation {
 
 /// What a rank needs of its device.
 struct group_device {
-  /// Queues work under a name, which lives as long as the process.
-  std::function<void(std::string_view operation, std::function<void()> work)> queue;
+  /// Queues work under a name.
+  std::function<void(std::string operation, std::function<void()> work)> queue;
   /// Where the device's thread finds these bytes.
   std::function<std::byte*(const std::byte* address, std::size_t bytes)> reach;
 };

@@ -1,6 +1,7 @@
 #include <troupe/device/emulated/internal/fault_state.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <memory>
@@ -60,38 +61,37 @@ void faults::count_allocation(std::size_t bytes) {
   --*allocations_left_;
 }
 
-void faults::perform(std::string_view operation, life queued_in, const std::function<void()>& work) {
+void faults::perform(const std::string& operation, life queued_in, const std::function<void()>& work) {
+  const std::shared_ptr<void> over{nullptr, [&](auto) { end(operation); }};
   const auto slowness = begin(operation, queued_in);
   if (!slowness) return;
   const auto start = std::chrono::steady_clock::now();
-  const std::shared_ptr<void> over{nullptr, [this](auto) { end(); }};
   work();
   if (*slowness > 1) std::this_thread::sleep_for((std::chrono::steady_clock::now() - start) * (*slowness - 1));
 }
 
 std::string faults::describe_work() const {
   const std::scoped_lock lock{mutex_};
-  return operation_.empty() ? "it waits for another device" : fmt::format("it is in {}", operation_);
+  return operations_.empty() ? "it waits for another device"
+                             : fmt::format("it is in {}", fmt::join(operations_, " and "));
 }
 
-std::optional<double> faults::begin(std::string_view operation, life queued_in) {
+std::optional<double> faults::begin(const std::string& operation, life queued_in) {
   std::unique_lock lock{mutex_};
-  operation_ = operation;
+  operations_.insert(operation);
   repaired_.wait(lock, [&] { return !hangs_ || life_ != queued_in; });
-  operation_ = {};
   if (life_ != queued_in) return {};
   if (reason_to_fail_ && !failure_)
     failure_ =
         status{status_code::internal, fmt::format("{} has failed in {}: {}; go on with the devices that are left",
                                                   device_, operation, *reason_to_fail_)};
   if (failure_) throw_status(*failure_);
-  operation_ = operation;
   return slowness_;
 }
 
-void faults::end() {
+void faults::end(const std::string& operation) {
   const std::scoped_lock lock{mutex_};
-  operation_ = {};
+  if (const auto found = operations_.find(operation); found != operations_.end()) operations_.erase(found);
 }
 
 }  // namespace troupe::emulation

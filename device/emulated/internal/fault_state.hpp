@@ -9,8 +9,8 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
-#include <string_view>
 
 namespace troupe::emulation {
 
@@ -34,23 +34,23 @@ class faults {
   /// Throws resource_exhausted_error when there is to be no memory for another allocation.
   void count_allocation(std::size_t bytes);
   /// Does the work, which was queued in that life, as far as the device can.
-  void perform(std::string_view operation, life queued_in, const std::function<void()>& work);
+  void perform(const std::string& operation, life queued_in, const std::function<void()>& work);
 
-  /// What the device does: "it is in add_in_place".
+  /// What the device does: "it is in add_in_place", "it is in matmul and copy_from_host".
   std::string describe_work() const;
 
  private:
   /// Fails the device if it is to fail, and waits if it is to hang. How slow it is otherwise; nothing if the work's
   /// life is over.
-  std::optional<double> begin(std::string_view operation, life queued_in);
-  void end();
+  std::optional<double> begin(const std::string& operation, life queued_in);
+  void end(const std::string& operation);
 
   const std::string device_;
   mutable std::mutex mutex_;
   std::condition_variable repaired_;
   life life_ = 0;
-  /// What it is in; empty between.
-  std::string_view operation_;
+  /// What it is in, on each of its streams.
+  std::multiset<std::string> operations_;
   bool hangs_ = false;
   std::optional<std::string> reason_to_fail_;
   std::optional<status> failure_;

@@ -22,12 +22,13 @@ std::size_t caching_allocator::size_class(std::size_t bytes) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-void* caching_allocator::take(std::size_t bytes) {
+caching_allocator::taken_block caching_allocator::take(std::size_t bytes) {
   const auto size = size_class(bytes);
-  if (auto* block = take_kept(size)) return block;
-  if (auto* block = take_new(size)) return block;
+  if (auto* block = take_kept(size)) return {block, false};
+  if (auto* block = take_new(size)) return {block, true};
+  if (source_.reclaim) source_.reclaim();
   release_kept();
-  if (auto* block = take_new(size)) return block;
+  if (auto* block = take_new(size)) return {block, true};
   throw_exhausted(bytes);
 }
 

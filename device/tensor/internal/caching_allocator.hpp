@@ -9,7 +9,8 @@
 // at once, which is right if, and only if, all work on the blocks of one allocator is queued on one stream. That is why
 // every logical device has one stream and one allocator (cuda_device_state.hpp).
 //
-// When the source of memory, or the limit, refuses a request, all kept blocks are released before it is tried again.
+// When the source of memory, or the limit, refuses a request, all kept blocks are released before it is tried again;
+// before that, whoever keeps blocks of this allocator for a use of his own gives them back.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +39,13 @@ class caching_allocator {
     std::function<void*(std::size_t bytes)> allocate;
     /// Must not throw.
     std::function<void(void*)> release;
+    /// Gives blocks back that are in use only for being kept; must not throw. May be empty.
+    std::function<void()> reclaim = {};
+  };
+  struct taken_block {
+    void* memory = nullptr;
+    /// Fresh from the source: no queued work uses it.
+    bool is_new = false;
   };
   static constexpr std::size_t no_limit = ~std::size_t{0};
 
@@ -48,7 +56,7 @@ class caching_allocator {
   ~caching_allocator() { release_kept(); }
 
   /// A block of at least so many bytes (not 0). Throws resource_exhausted_error that names the sizes.
-  void* take(std::size_t bytes);
+  taken_block take(std::size_t bytes);
   /// A block from take(bytes), with the same number.
   void give(void* block, std::size_t bytes) noexcept;
 

@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-bool is_on_gpu(std::string_view operation, std::initializer_list<const tensor*> operands) {
+bool is_on_gpu(std::string_view operation, std::span<const tensor* const> operands) {
   if (std::ranges::all_of(operands, [](const tensor* x) { return x->get_buffer().on_host(); })) return false;
-  const auto& device = (*operands.begin())->device();
+  const auto& device = operands.front()->device();
   for (const auto* x : operands) {
     if (x->device() == device) continue;
     throw failed_precondition_error{fmt::format(
@@ -17,12 +17,6 @@ bool is_on_gpu(std::string_view operation, std::initializer_list<const tensor*> 
         operation, device, x->device(), device, x->device())};
   }
   return true;
-}
-
-void throw_no_gpu_kernel(std::string_view operation, const tensor& operand) {
-  throw unimplemented_error{
-      fmt::format("{}: there is no GPU kernel for a {} tensor on {}; use copy_to(\"CPU:0\") first", operation,
-                  to_string(operand.get_dtype()), operand.device())};
 }
 
 }  // namespace troupe

@@ -4,17 +4,22 @@
 #include "support/refusal.hpp"
 #include "unit/device/collectives/thread_ranks.hpp"
 
+#include <troupe/device/accelerators/device_waits.hpp>
 #include <troupe/device/collectives/communicators.hpp>
+#include <troupe/device/collectives/device_communicator.hpp>
 #include <troupe/device/collectives/device_group.hpp>
 #include <troupe/device/emulated/emulated_faults.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
+#include <troupe/device/tensor/internal/borrowed_tensor.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,6 +39,12 @@ bool becomes(Predicate holds) {
   for (const auto end = steady_clock::now() + 1min; steady_clock::now() < end; std::this_thread::yield())
     if (holds()) return true;
   return false;
+}
+
+/// Whether the device stays in a collective for so long that one which only works would be through.
+bool hangs(const std::string& device) {
+  const device_waits_until limit{steady_clock::now() + 200ms};
+  return refuses<deadline_exceeded_error>([&] { synchronize_device(device); }, "it is in all_reduce");
 }
 
 /// A group of two devices and a tensor of ones on each.
@@ -57,6 +68,36 @@ struct pair_of_gpus {
   std::vector<std::string> names;
   std::vector<std::unique_ptr<device_group>> ranks;
   std::vector<tensor> values;
+};
+
+/// A control that hears late of what has broken it.
+class late_control final : public communicator {
+ public:
+  explicit late_control(std::unique_ptr<communicator> ends)
+      : communicator(ends->rank(), ends->size()), ends_(std::move(ends)) {}
+
+  void abort(status why) noexcept override { ends_->abort(std::move(why)); }
+  std::optional<status> broken() const override {
+    auto why = ends_->broken();
+    if (!why) return {};
+    auto since = steady_clock::time_point::min();
+    broken_since_.compare_exchange_strong(since, steady_clock::now());
+    return steady_clock::now() - broken_since_.load() < 50ms ? std::nullopt : why;
+  }
+
+ private:
+  void execute(const collective& call, const std::byte* input, std::byte* output, clock::time_point deadline) override {
+    const auto limit = deadline - now();
+    if (call.kind == collective_kind::broadcast) {
+      auto x = borrowed_tensor(call.type, {call.count}, output);
+      return ends_->broadcast(x, call.root, limit);
+    }
+    const auto all = ends_->all_gather(borrowed_tensor(call.type, {call.count}, const_cast<std::byte*>(input)), limit);
+    std::memcpy(output, all.data(), all.size_bytes());
+  }
+
+  const std::unique_ptr<communicator> ends_;
+  mutable std::atomic<steady_clock::time_point> broken_since_ = steady_clock::time_point::min();
 };
 
 /// A collective of every rank, with a short limit, and how it ended on each.
@@ -93,10 +134,8 @@ BOOST_AUTO_TEST_CASE(a_launch_waits_in_its_devices_queue_for_the_others_and_late
   pair_of_gpus group{"GPU:0", "GPU:1"};
   group.launch_all_reduce(0);
   add_in_place(group.values[0], group.values[0]);
-  const auto end = group.device(0).record();
-  synchronize_device("GPU:1");
-  std::this_thread::sleep_for(2ms);  // all the time that the device would need
-  BOOST_TEST(!end->is_reached());
+  BOOST_TEST(hangs("GPU:0"));
+  BOOST_CHECK_NO_THROW(synchronize_device("GPU:1"));
   group.launch_all_reduce(1);
   BOOST_TEST(group.values[0].copy_to("CPU:0").values<float>()[99] == 4.0f);
   BOOST_TEST(group.values[1].copy_to("CPU:0").values<float>()[99] == 2.0f);
@@ -110,8 +149,8 @@ BOOST_AUTO_TEST_CASE(crossed_launches_of_two_groups_block_each_other_until_one_i
   b.launch_all_reduce(1);
   a.launch_all_reduce(1);
   const auto end = a.device(0).record();
-  std::this_thread::sleep_for(5ms);
-  BOOST_TEST(!end->is_reached());
+  BOOST_TEST(hangs("GPU:0"));
+  BOOST_TEST(hangs("GPU:1"));
   for (const auto& each : a.ranks) each->abort();
   BOOST_TEST(becomes([&] { return end->is_reached(); }));
   BOOST_TEST(b.values[1].copy_to("CPU:0").values<float>()[0] == 2.0f);
@@ -172,6 +211,23 @@ BOOST_AUTO_TEST_CASE(a_gpu_that_hangs_in_a_collective_ends_it_at_the_deadline_an
   BOOST_TEST(tensor::full({1}, 2.0f).copy_to("GPU:0").item<float>() == 2.0f);
   repair_emulated_gpu("GPU:1");
   BOOST_TEST(tensor::full({1}, 2.0f).copy_to("GPU:1").item<float>() == 2.0f);
+}
+
+// The group ends on the others' devices before the control brings its reason.
+BOOST_AUTO_TEST_CASE(a_reason_that_comes_late_is_waited_for) {
+  const std::vector<std::string> devices{"GPU:0", "GPU:1"};
+  std::vector<std::unique_ptr<communicator>> controls;
+  for (auto& each : make_thread_communicators(2)) controls.push_back(std::make_unique<late_control>(std::move(each)));
+  auto group = make_device_communicators(std::move(controls), devices);
+  const auto all_reduce = [](communicator& end) {
+    auto x = tensor::uninitialised(dtype::float32, {4}, end.device());
+    end.all_reduce(x, reduce_op::sum, 1min);
+  };
+  for (const auto& end : end_of_ranks(group, all_reduce)) BOOST_REQUIRE(end.ok());
+  fail_emulated_gpu("GPU:1", "a bus error");
+  for (const auto& end : end_of_ranks(group, all_reduce))
+    BOOST_TEST(contains(end.render(), "GPU:1 has failed in all_reduce"), end.render());
+  repair_emulated_gpu("GPU:1");
 }
 
 BOOST_AUTO_TEST_CASE(devices_join_at_the_first_collective_and_not_before) {

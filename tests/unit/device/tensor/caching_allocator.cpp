@@ -73,10 +73,10 @@ BOOST_AUTO_TEST_CASE(a_size_class_holds_the_request_and_wastes_at_most_an_eighth
 BOOST_AUTO_TEST_CASE(a_block_that_was_given_back_is_handed_out_again) {
   small_device device{mebibyte};
   caching_allocator allocator{"GPU:0", device.source()};
-  auto* first = allocator.take(1000);
+  auto* first = allocator.take(1000).memory;
   allocator.give(first, 1000);
-  BOOST_TEST(allocator.take(1020) == first);  // of the same class
-  BOOST_TEST(allocator.take(1000) != first);
+  BOOST_TEST(allocator.take(1020).memory == first);  // of the same class
+  BOOST_TEST(allocator.take(1000).memory != first);
   const auto statistics = allocator.statistics();
   BOOST_TEST(statistics.allocation_count == 2u);
   BOOST_TEST(statistics.reuse_count == 1u);
@@ -87,9 +87,9 @@ BOOST_AUTO_TEST_CASE(a_block_that_was_given_back_is_handed_out_again) {
 BOOST_AUTO_TEST_CASE(a_block_serves_only_its_own_class) {
   small_device device{mebibyte};
   caching_allocator allocator{"GPU:0", device.source()};
-  auto* large = allocator.take(64 * kibibyte);
+  auto* large = allocator.take(64 * kibibyte).memory;
   allocator.give(large, 64 * kibibyte);
-  auto* small = allocator.take(512);
+  auto* small = allocator.take(512).memory;
   BOOST_TEST(small != large);
   BOOST_TEST(allocator.statistics().kept_bytes == 64 * kibibyte);
   allocator.give(small, 512);
@@ -99,10 +99,10 @@ BOOST_AUTO_TEST_CASE(what_is_kept_is_released_before_a_request_is_refused) {
   small_device device{mebibyte};
   caching_allocator allocator{"GPU:0", device.source()};
   std::vector<void*> blocks;
-  for (auto i = 0; i < 16; ++i) blocks.push_back(allocator.take(64 * kibibyte));
+  for (auto i = 0; i < 16; ++i) blocks.push_back(allocator.take(64 * kibibyte).memory);
   for (auto* block : blocks) allocator.give(block, 64 * kibibyte);
   BOOST_TEST(device.used_bytes() == mebibyte);
-  auto* whole = allocator.take(mebibyte);
+  auto* whole = allocator.take(mebibyte).memory;
   BOOST_TEST(device.used_bytes() == mebibyte);
   BOOST_TEST(allocator.statistics().kept_bytes == 0u);
   allocator.give(whole, mebibyte);
@@ -111,8 +111,8 @@ BOOST_AUTO_TEST_CASE(what_is_kept_is_released_before_a_request_is_refused) {
 BOOST_AUTO_TEST_CASE(memory_that_is_used_up_is_an_error_that_names_the_sizes) {
   small_device device{mebibyte};
   caching_allocator allocator{"GPU:3", device.source()};
-  auto* half = allocator.take(mebibyte / 2);
-  BOOST_CHECK_EXCEPTION(allocator.take(mebibyte), resource_exhausted_error, [](const auto& e) {
+  auto* half = allocator.take(mebibyte / 2).memory;
+  BOOST_CHECK_EXCEPTION(allocator.take(mebibyte).memory, resource_exhausted_error, [](const auto& e) {
     return e.message().find("1048576 bytes on GPU:3") != std::string::npos &&
            e.message().find("524288 bytes are in use") != std::string::npos;
   });
@@ -124,13 +124,13 @@ BOOST_AUTO_TEST_CASE(a_limit_counts_what_is_used_and_what_is_kept) {
   small_device device{mebibyte};
   caching_allocator allocator{"GPU:0", device.source()};
   allocator.set_limit(256 * kibibyte);
-  auto* kept = allocator.take(128 * kibibyte);
+  auto* kept = allocator.take(128 * kibibyte).memory;
   allocator.give(kept, 128 * kibibyte);
-  auto* most = allocator.take(256 * kibibyte);  // what was kept had to go
+  auto* most = allocator.take(256 * kibibyte).memory;  // what was kept had to go
   BOOST_TEST(device.used_bytes() == 256 * kibibyte);
-  BOOST_CHECK_THROW(allocator.take(1), resource_exhausted_error);
+  BOOST_CHECK_THROW(allocator.take(1).memory, resource_exhausted_error);
   allocator.set_limit(caching_allocator::no_limit);
-  auto* more = allocator.take(1);
+  auto* more = allocator.take(1).memory;
   allocator.give(more, 1);
   allocator.give(most, 256 * kibibyte);
 }
@@ -139,9 +139,9 @@ BOOST_AUTO_TEST_CASE(what_is_given_back_beyond_what_may_be_kept_goes_back_to_the
   small_device device{100 * mebibyte};
   caching_allocator allocator{"GPU:0", device.source()};
   allocator.keep_at_most(10 * mebibyte);
-  auto* const large = allocator.take(16 * mebibyte);
-  auto* const first = allocator.take(8 * mebibyte);
-  auto* const second = allocator.take(8 * mebibyte);
+  auto* const large = allocator.take(16 * mebibyte).memory;
+  auto* const first = allocator.take(8 * mebibyte).memory;
+  auto* const second = allocator.take(8 * mebibyte).memory;
   allocator.give(large, 16 * mebibyte);
   BOOST_TEST(device.used_bytes() == 16 * mebibyte);
   allocator.give(first, 8 * mebibyte);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_failure_of_the_source_leaves_the_counts_as_they_were) {
   caching_allocator allocator{
       "GPU:0",
       {.allocate = [](std::size_t) -> void* { throw std::runtime_error{"the GPU is lost"}; }, .release = [](void*) {}}};
-  BOOST_CHECK_THROW(allocator.take(1000), std::runtime_error);
+  BOOST_CHECK_THROW(allocator.take(1000).memory, std::runtime_error);
   BOOST_TEST(allocator.statistics().used_bytes == 0u);
 }
 
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(all_memory_goes_back_with_the_allocator) {
   small_device device{mebibyte};
   {
     caching_allocator allocator{"GPU:0", device.source()};
-    allocator.give(allocator.take(1000), 1000);
+    allocator.give(allocator.take(1000).memory, 1000);
     BOOST_TEST(device.used_bytes() == kibibyte);
   }
   BOOST_TEST(device.used_bytes() == 0u);
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(threads_never_hold_the_same_block) {
       threads.emplace_back([&] {
         for (auto round = std::size_t{0}; round < 2000; ++round) {
           const auto bytes = 512 + round % 5 * 1000;
-          auto* block = allocator.take(bytes);
+          auto* block = allocator.take(bytes).memory;
           {
             std::lock_guard lock{mutex};
             shared += ++holders[block] > 1;
