@@ -27,6 +27,30 @@
 
 namespace troupe {
 
+/// What start_all_reduce() gives: a reduction that may go on while the replica computes. Left without get(), it ends
+/// all the same.
+template <class Nest>
+class started_reduction {
+ public:
+  started_reduction(started_reduction&&) noexcept = default;
+  started_reduction& operator=(started_reduction&&) noexcept = default;
+
+  /// What all_reduce() returns, when it is there. Once, in the replica that has started it. @throws as all_reduce();
+  /// failed_precondition_error the second time.
+  Nest get();
+
+ private:
+  friend class replica_context;
+  started_reduction(Nest structure, std::vector<indexed_slices> sparse, std::shared_ptr<started_tensors> tensors)
+      : structure_(std::move(structure)), sparse_(std::move(sparse)), tensors_(std::move(tensors)) {}
+
+  Nest structure_;
+  std::vector<indexed_slices> sparse_;
+  /// Null if there is nothing to wait for.
+  std::shared_ptr<started_tensors> tensors_;
+  bool is_given_ = false;
+};
+
 class replica_context {
  public:
   /// Of the running function, or the default strategy's. @throws failed_precondition_error in cross-replica context.
@@ -51,6 +75,13 @@ class replica_context {
   /// divides by the number of replicas. @throws invalid_argument_error for different shapes, for the mean of integers.
   template <class Nest>
   Nest all_reduce(reduce_op op, const Nest& value, const communication_options& options = {}) const;
+
+  /// The same, but returns as soon as all replicas have come to it, where their group works on devices: those go on
+  /// with other work meanwhile, such as the rest of a backward pass, whose gradients follow. Anywhere else, and for
+  /// sparse values, it is over when it returns. The limit counts until get(). All replicas do the same.
+  template <class Nest>
+  started_reduction<Nest> start_all_reduce(reduce_op op, const Nest& value,
+                                           const communication_options& options = {}) const;
 
   /// All replicas' tensors one after another along the axis; their sizes on it may differ. Sparse values along axis 0.
   /// @throws invalid_argument_error for rank 0 or other differences; unimplemented_error for another axis of sparse
@@ -140,6 +171,30 @@ Nest replica_context::all_reduce(reduce_op op, const Nest& value, const communic
     for (auto& each : leaves.sparse) each = strategy_->all_reduce(each, op, options);
     return with_leaves(value, std::move(leaves));
   }
+}
+
+template <class Nest>
+started_reduction<Nest> replica_context::start_all_reduce(reduce_op op, const Nest& value,
+                                                          const communication_options& options) const {
+  if constexpr (!all_leaves_are<Nest, is_reducible_leaf>) {
+    detail::refuse_to_reduce<failing_leaf_t<Nest, is_reducible_leaf>>();
+  } else {
+    check_current("start_all_reduce");
+    auto leaves = leaves_of(value);
+    for (auto& each : leaves.sparse) each = strategy_->all_reduce(each, op, options);
+    const auto begins = !strategy_->is_default() && (!leaves.tensors.empty() || leaves.sparse.empty());
+    return {value, std::move(leaves.sparse),
+            begins ? strategy_->start_all_reduce(std::move(leaves.tensors), op, options) : nullptr};
+  }
+}
+
+template <class Nest>
+Nest started_reduction<Nest>::get() {
+  if (std::exchange(is_given_, true))
+    throw failed_precondition_error{"this reduction's result was given before; keep what get() has returned"};
+  auto tensors = tensors_ ? strategy_state::wait_for(*tensors_) : leaves_of(structure_).tensors;
+  tensors_ = nullptr;
+  return with_leaves(structure_, {std::move(tensors), std::move(sparse_)});
 }
 
 template <class Nest>

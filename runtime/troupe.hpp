@@ -7,6 +7,7 @@
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/actors/values/exception.hpp>
 #include <troupe/device/accelerators/accelerators.hpp>
+#include <troupe/device/kernels/custom_kernel.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/checkpoint.hpp>
 #include <troupe/runtime/cluster.hpp>

@@ -1,12 +1,13 @@
-// A device of this process that is not its processors: memory that host code can't reach, one stream of work, one of
-// uploads, and what it computes there.
+// A device of this process that is not its processors: memory that host code can't reach, what it computes there, and
+// streams of that work, of uploads and of collectives.
 //
 // Whoever has operands on a device asks accelerator_of (accelerators.hpp) and calls the one that has them; nobody else
 // knows which kinds there are. A kind is one folder that implements this class: device/cuda, device/emulated.
 //
 // A-1 All work on a device is done in the order of the calls, which return before it is done. What touches the host's
 //     memory (copy_from_host, copy_to_host) and synchronize() wait for it. Only upload() goes beside it, into memory
-//     that no queued work uses.
+//     that no queued work uses; and collectives (device_group.hpp), for which wait_for_collectives() lets later work
+//     wait.
 // A-2 Memory that is given back while queued work uses it may be handed out again at once: whoever gets it queues
 //     behind that work.
 // A-3 An error in the work itself is thrown by a later call that waits.
@@ -68,7 +69,7 @@ class accelerator {
   virtual bool is_emulated() const noexcept = 0;
   virtual device_description describe() = 0;
 
-  /// Blocks the calling thread until all work that is queued is done.
+  /// Blocks the calling thread until all work that is queued is done, and the collectives that it waits for.
   virtual void synchronize() = 0;
   /// The point behind all work that is queued now.
   virtual std::unique_ptr<work_point> record() = 0;
@@ -130,6 +131,10 @@ class accelerator {
   virtual device_group_id new_group() = 0;
   /// Begins to join that group of devices of this kind, each another GPU.
   virtual std::unique_ptr<device_group> join_group(const device_group_id& id, int rank, int size) = 0;
+  /// The point behind all collectives that are launched now.
+  virtual std::unique_ptr<work_point> record_collectives() = 0;
+  /// Work that is queued from now on begins behind them.
+  virtual void wait_for_collectives() = 0;
 
  protected:
   accelerator(std::string name, int physical_index) : name_(std::move(name)), physical_index_(physical_index) {}

@@ -1,14 +1,14 @@
 // The accelerators of this process: how many, what they are, how they are named; real GPUs, or emulated ones.
 //
-// A GPU is named "GPU:0", "GPU:1", ... All work on one is queued on its one stream, in the order of the calls, and the
-// calls return before the work is done. Whatever reaches the host (tensor::copy_to, item(), ...) waits for it. So
-// nobody needs to synchronise, except with streams of their own (cuda_device.hpp). A failure inside the work is
-// reported by a later call that waits.
+// A GPU is named "GPU:0", "GPU:1", ... All work on one is done in the order of the calls, which return before it is
+// done. What reaches the host (tensor::copy_to, item(), ...) waits for it; what comes from the host doesn't, and is
+// there on return. So nobody needs to synchronise, except with streams of their own (cuda_device.hpp). A failure inside
+// the work is reported by a later call that waits.
 //
 // Emulated GPUs let a program that was written for four GPUs run unchanged where there is none: with
 // TROUPE_EMULATED_GPUS=4 in its environment, or emulate_gpus(4) before first use. They take the place of real ones, and
 // behave as those do where it matters to a program: memory of their own, which host code can't touch and which runs
-// out; work that is done later, in order, by a thread of the device's own. What they compute is bitwise what the host
+// out; work that is done later, in order, by threads of the device's own. What they compute is bitwise what the host
 // computes.
 //
 // Errors of every function here and of every tensor operation that names a GPU:
@@ -59,7 +59,8 @@ accelerator& accelerator_of(const std::string& device);
 /// What the device is.
 device_description describe_device(const std::string& device);
 
-/// Blocks the calling thread until all work that is queued on the device is done.
+/// Blocks the calling thread until all work that is queued on the device is done, but for reductions that go on beside
+/// it (replica_context::start_all_reduce).
 void synchronize_device(const std::string& device);
 
 /// Host memory with indeterminate contents that GPUs reach without help of the processor: copies to and from it are the

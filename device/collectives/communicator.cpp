@@ -12,6 +12,12 @@ namespace {
 
 using std::chrono::nanoseconds;
 
+/// Of what came to its end at once.
+class ended_collective final : public started_collective {
+ public:
+  void wait() override {}
+};
+
 void check_has_rows(collective_kind kind, const tensor& x) {
   if (x.rank() > 0) return;
   throw invalid_argument_error{
@@ -28,10 +34,22 @@ void communicator::all_reduce(tensor& x, reduce_op op, nanoseconds limit) {
 
 void communicator::all_reduce(std::span<tensor> all, reduce_op op, nanoseconds limit) {
   if (all.empty()) return;
+  execute_all(prepare_all_reduces(all, op), deadline_after(limit, to_string(collective_kind::all_reduce), now()));
+}
+
+std::unique_ptr<started_collective> communicator::start_all_reduce(std::span<tensor> all, reduce_op op,
+                                                                   nanoseconds limit) {
+  const auto deadline = deadline_after(limit, to_string(collective_kind::all_reduce), now());
+  auto started = all.empty() ? nullptr : start_all(prepare_all_reduces(all, op), deadline);
+  if (!started) started = std::make_unique<ended_collective>();
+  return started;
+}
+
+std::vector<communicator::prepared_call> communicator::prepare_all_reduces(std::span<tensor> all, reduce_op op) const {
   std::vector<prepared_call> calls;
   calls.reserve(all.size());
   for (auto& each : all) calls.push_back(prepare_all_reduce(each, op));
-  execute_all(calls, deadline_after(limit, to_string(collective_kind::all_reduce), now()));
+  return calls;
 }
 
 communicator::prepared_call communicator::prepare_all_reduce(tensor& x, reduce_op op) const {
@@ -45,6 +63,12 @@ communicator::prepared_call communicator::prepare_all_reduce(tensor& x, reduce_o
 
 void communicator::execute_all(std::span<const prepared_call> calls, clock::time_point deadline) {
   for (const auto& each : calls) execute(each.call, each.input, each.output, deadline);
+}
+
+std::unique_ptr<started_collective> communicator::start_all(std::span<const prepared_call> calls,
+                                                            clock::time_point deadline) {
+  execute_all(calls, deadline);
+  return nullptr;
 }
 
 tensor communicator::all_gather(const tensor& x, nanoseconds limit) {

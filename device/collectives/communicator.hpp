@@ -22,12 +22,29 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace troupe {
+
+/// A collective that goes on while its rank does something else. Left before its end, it leaves the device in order:
+/// work that is queued later waits for it.
+class started_collective {
+ public:
+  virtual ~started_collective() = default;
+  started_collective(const started_collective&) = delete;
+  started_collective& operator=(const started_collective&) = delete;
+
+  /// Returns when the tensors hold their results. Throws as the call would have. Once, in the thread that has called.
+  virtual void wait() = 0;
+
+ protected:
+  started_collective() = default;
+};
 
 class communicator {
  public:
@@ -52,6 +69,11 @@ class communicator {
   void all_reduce(tensor& x, reduce_op op, std::chrono::nanoseconds limit);
   /// The same for each of several tensors, of which all ranks pass as many, within the one limit.
   void all_reduce(std::span<tensor> all, reduce_op op, std::chrono::nanoseconds limit);
+  /// The same, which may return as soon as all ranks have agreed on it and the work is queued: the tensors' contents
+  /// are not to be touched before wait(), which counts against the limit, too. Ranks that start may meet ranks that
+  /// call.
+  std::unique_ptr<started_collective> start_all_reduce(std::span<tensor> all, reduce_op op,
+                                                       std::chrono::nanoseconds limit);
   /// All ranks' tensors one after another along axis 0, in the order of ranks. Equal shapes, rank 1 or more.
   tensor all_gather(const tensor& x, std::chrono::nanoseconds limit);
   /// Rank r gets the r-th of `size` equal parts of the reduction along axis 0, whose extent `size` divides.
@@ -88,10 +110,14 @@ class communicator {
   };
   /// Performs one after another.
   virtual void execute_all(std::span<const prepared_call> calls, clock::time_point deadline);
+  /// Begins to perform them; null if that was all.
+  virtual std::unique_ptr<started_collective> start_all(std::span<const prepared_call> calls,
+                                                        clock::time_point deadline);
 
  private:
   void check_device(collective_kind kind, const tensor& x) const;
   prepared_call prepare_all_reduce(tensor& x, reduce_op op) const;
+  std::vector<prepared_call> prepare_all_reduces(std::span<tensor> all, reduce_op op) const;
   void perform(const collective& call, const std::byte* input, std::byte* output, std::chrono::nanoseconds limit);
 
   int rank_;

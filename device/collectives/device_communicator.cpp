@@ -92,21 +92,34 @@ class device_communicator final : public communicator {
   }
 
   void execute_all(std::span<const prepared_call> calls, clock::time_point deadline) override {
-    if (const auto why = broken()) throw_status(*why);
+    if (const auto started = start_all(calls, deadline)) started->wait();
+  }
+
+  /// Calls f, which waits for the device until the deadline at most. What it throws breaks the group.
+  template <class Function>
+  auto unless_it_breaks(clock::time_point deadline, Function f) {
     const device_waits_until limit{deadline};
     try {
-      agree(calls, deadline);
-      const auto launched = launches_of(calls);
-      if (launched.empty()) return;
-      if (!group_) join(deadline);
-      if (std::ranges::any_of(launched, [](const auto& each) { return is_wider_in_nccl(each.call); }))
-        for (const auto& each : launched) perform_in_width(each, deadline);
-      else
-        perform(launched, deadline);
+      return f();
     } catch (...) {
       abort(status_of(std::current_exception()));
       throw_status(*broken());  // what came first
     }
+  }
+
+  std::unique_ptr<started_collective> start_all(std::span<const prepared_call> calls,
+                                                clock::time_point deadline) override {
+    if (const auto why = broken()) throw_status(*why);
+    return unless_it_breaks(deadline, [&]() -> std::unique_ptr<started_collective> {
+      agree(calls, deadline);
+      const auto needed = launches_of(calls);
+      if (needed.empty()) return nullptr;
+      if (!group_) join(deadline);
+      if (std::ranges::none_of(needed, [](const auto& each) { return is_wider_in_nccl(each.call); }))
+        return launch(needed, deadline);
+      for (const auto& each : needed) perform_in_width(each, deadline);
+      return nullptr;
+    });
   }
 
   /// Those that need the devices; a barrier has come to its end with the agreement.
@@ -158,7 +171,7 @@ class device_communicator final : public communicator {
       const std::scoped_lock lock{mutex_};
       group_ = std::move(joining);
     }
-    wait_for_device("joining the group of devices", deadline);
+    wait_for_device(*accelerator_.record_collectives(), "joining the group of devices", deadline);
   }
 
   /// Calls f with the group. An error because another rank has ended it becomes that rank's reason, which it gives to
@@ -190,7 +203,37 @@ class device_communicator final : public communicator {
     return id;
   }
 
-  void perform(std::span<const prepared_call> calls, clock::time_point deadline) {
+  /// Launched collectives, which end on the device.
+  class launched final : public started_collective {
+   public:
+    launched(device_communicator& by, std::string name, clock::time_point deadline)
+        : by_(by), name_(std::move(name)), deadline_(deadline) {}
+    // Whatever came of them: who uses the tensors' memory next, queues behind them.
+    ~launched() override {
+      try {
+        if (!is_over_) by_.accelerator_.wait_for_collectives();
+      } catch (const std::exception&) {
+        // The device has failed: there is no next.
+      }
+    }
+
+    void wait() override {
+      by_.unless_it_breaks(deadline_, [this] { by_.wait_for_device(*end_, name_, deadline_); });
+      is_over_ = true;
+    }
+
+    /// When all are.
+    void are_launched() { end_ = by_.accelerator_.record_collectives(); }
+
+   private:
+    device_communicator& by_;
+    const std::string name_;
+    const clock::time_point deadline_;
+    std::unique_ptr<work_point> end_;
+    bool is_over_ = false;
+  };
+
+  std::unique_ptr<launched> launch(std::span<const prepared_call> calls, clock::time_point deadline) {
     const auto name = calls.size() == 1
                           ? to_string(calls.front().call)
                           : fmt::format("{} and {} others", to_string(calls.front().call), calls.size() - 1);
@@ -199,21 +242,22 @@ class device_communicator final : public communicator {
       throw deadline_exceeded_error{
           fmt::format("{} on {}: until the deadline another group launched on one of its devices", name, device())};
     }
+    auto started = std::make_unique<launched>(*this, name, deadline);
     for (const auto& each : calls) {
       with_group([&](device_group& group) { group.launch(each.call, each.input, each.output); });
       wait_until([this] { return is_settled(); }, name, deadline);
     }
     order_->end();
-    wait_for_device(name, deadline);
+    started->are_launched();
+    return started;
   }
 
-  // Until all that is queued is done, the collective with it. Its errors show here or there, and the device may come to
-  // this point because of one.
-  void wait_for_device(std::string_view what, clock::time_point deadline) {
-    const auto end = accelerator_.record();
+  // Until the collectives are done. Their errors show here or there, and the device may come to this point because of
+  // one.
+  void wait_for_device(work_point& end, std::string_view what, clock::time_point deadline) {
     wait_until(
         [&] {
-          const auto is_reached = end->is_reached();
+          const auto is_reached = end.is_reached();
           return is_settled() && is_reached;
         },
         what, deadline);
@@ -224,7 +268,7 @@ class device_communicator final : public communicator {
 
   // As int32, if need be: sums and products wrap around in the end as they would have on the way.
   void perform_in_width(const prepared_call& given, clock::time_point deadline) {
-    if (!is_wider_in_nccl(given.call)) return perform({&given, 1}, deadline);
+    if (!is_wider_in_nccl(given.call)) return launch({&given, 1}, deadline)->wait();
     const auto& call = given.call;
     auto* const elements = const_cast<std::byte*>(given.input);  // only read
     auto wide = accelerator_.cast(borrowed_tensor(call.type, {call.count}, elements, device()), dtype::int32);
@@ -233,7 +277,7 @@ class device_communicator final : public communicator {
     auto& result = in_place ? wide : part;
     prepared_call of_int32{.call = call, .input = wide.data(), .output = result.mutable_data()};
     of_int32.call.type = dtype::int32;
-    perform({&of_int32, 1}, deadline);
+    launch({&of_int32, 1}, deadline)->wait();
     const auto narrow = accelerator_.cast(result, dtype::int16);
     accelerator_.copy_from(accelerator_, given.output, narrow.data(), narrow.size_bytes());
   }

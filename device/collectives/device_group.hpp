@@ -4,9 +4,10 @@
 //
 // The rules:
 //   - A group is joined by all its ranks, with an id that one of them has made; that takes time.
-//   - Every rank launches the same calls in the same order. A launch is a piece of work in its device's queue: it waits
-//     there for those of the other ranks, and all later work of that device behind it. So groups that share devices
-//     must launch in one order on all of them (launch_order.hpp).
+//   - Every rank launches the same calls in the same order. A launch is a piece of work in its device's stream of
+//     collectives, behind what the device has been given to compute so far: it waits there for those of the other
+//     ranks, and all later launches of that device behind it. So groups that share devices must launch in one order on
+//     all of them (launch_order.hpp).
 //   - What goes wrong shows later, and by no means on every rank. Nothing has a deadline. abort() ends what is going
 //   on.
 #pragma once
@@ -32,7 +33,7 @@ class device_group {
 
   /// Whether joining, or launching, is over. Throws what went wrong since, aborted_error after an abort.
   virtual bool is_settled() = 0;
-  /// Queues this rank's part of the call, which is no barrier, behind its device's work. Throws as is_settled(), and
+  /// Queues this rank's part of the call, which is no barrier. Throws as is_settled(), and
   /// unimplemented_error for a reduction of int16.
   virtual void launch(const collective& call, const std::byte* input, std::byte* output) = 0;
   /// Ends whatever is going on. Returns at once. Any thread; again does nothing.

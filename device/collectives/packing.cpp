@@ -42,22 +42,38 @@ void split(tensor joined, std::span<tensor> tensors, const pack& of) {
   }
 }
 
+/// Those that were alone in their packs.
+void give_back(std::span<tensor> joined, std::span<tensor> tensors, std::span<const pack> packs) {
+  for (auto i = std::size_t{0}; i < packs.size(); ++i)
+    if (packs[i].size() == 1) tensors[packs[i].front()] = std::move(joined[i]);
+}
+
+/// All of them, once they are reduced.
+void take_apart(std::span<tensor> joined, std::span<tensor> tensors, std::span<const pack> packs) {
+  give_back(joined, tensors, packs);
+  for (auto i = std::size_t{0}; i < packs.size(); ++i)
+    if (packs[i].size() > 1) split(std::move(joined[i]), tensors, packs[i]);
+}
+
 void reduce_together(communicator& ranks, std::span<tensor> tensors, std::span<const pack> packs, reduce_op op,
                      std::chrono::nanoseconds limit) {
   auto joined = join(tensors, packs);
-  const auto give_back = [&] {
-    for (auto i = std::size_t{0}; i < packs.size(); ++i)
-      if (packs[i].size() == 1) tensors[packs[i].front()] = std::move(joined[i]);
-  };
   try {
     ranks.all_reduce(joined, op, limit);
   } catch (...) {
-    give_back();
+    give_back(joined, tensors, packs);
     throw;
   }
-  give_back();
-  for (auto i = std::size_t{0}; i < packs.size(); ++i)
-    if (packs[i].size() > 1) split(std::move(joined[i]), tensors, packs[i]);
+  take_apart(joined, tensors, packs);
+}
+
+void check(std::span<const tensor> tensors, reduce_op op, const communication_options& options) {
+  options.check();
+  for (const auto& each : tensors) collective{collective_kind::all_reduce, op, each.get_dtype()}.check();
+}
+
+std::chrono::nanoseconds limit_of_packs(const communication_options& options, std::chrono::nanoseconds limit) {
+  return options.timeout.count() > 0 ? options.timeout : limit;
 }
 
 }  // namespace
@@ -96,14 +112,34 @@ std::vector<std::vector<std::size_t>> plan_packs(std::span<const tensor> tensors
 
 void all_reduce_packed(communicator& ranks, std::span<tensor> tensors, reduce_op op,
                        const communication_options& options, std::chrono::nanoseconds limit) {
-  options.check();
-  for (const auto& each : tensors) collective{collective_kind::all_reduce, op, each.get_dtype()}.check();
-  const auto limit_of_pack = options.timeout.count() > 0 ? options.timeout : limit;
+  check(tensors, op, options);
   const auto packs = plan_packs(tensors, options.bytes_per_pack, automatic_pack_bytes(ranks));
   const auto batch = ranks.queues_work() ? packs.size() : 1;
   for (auto first = std::size_t{0}; first < packs.size(); first += batch)
     reduce_together(ranks, tensors, std::span{packs}.subspan(first, std::min(batch, packs.size() - first)), op,
-                    limit_of_pack);
+                    limit_of_packs(options, limit));
+}
+
+started_packed_reduction::started_packed_reduction(communicator& ranks, std::vector<tensor> tensors, reduce_op op,
+                                                   const communication_options& options, std::chrono::nanoseconds limit)
+    : tensors_(std::move(tensors)) {
+  if (!ranks.queues_work()) {
+    all_reduce_packed(ranks, tensors_, op, options, limit);
+    return;
+  }
+  check(tensors_, op, options);
+  packs_ = plan_packs(tensors_, options.bytes_per_pack, automatic_pack_bytes(ranks));
+  joined_ = join(tensors_, packs_);
+  reduction_ = ranks.start_all_reduce(joined_, op, limit_of_packs(options, limit));
+}
+
+std::vector<tensor> started_packed_reduction::wait() {
+  if (reduction_) {
+    reduction_->wait();
+    reduction_ = nullptr;
+    take_apart(joined_, tensors_, packs_);
+  }
+  return std::move(tensors_);
 }
 
 }  // namespace troupe

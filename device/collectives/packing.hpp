@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -36,5 +37,25 @@ std::int64_t automatic_pack_bytes(const communicator& ranks);
 /// reduced.
 void all_reduce_packed(communicator& ranks, std::span<tensor> tensors, reduce_op op,
                        const communication_options& options, std::chrono::nanoseconds limit);
+
+/// The same, going on by itself where ranks are on devices; elsewhere it is over when it is made. Ranks that start may
+/// meet ranks that call.
+class started_packed_reduction {
+ public:
+  started_packed_reduction(communicator& ranks, std::vector<tensor> tensors, reduce_op op,
+                           const communication_options& options, std::chrono::nanoseconds limit);
+  started_packed_reduction(const started_packed_reduction&) = delete;
+  started_packed_reduction& operator=(const started_packed_reduction&) = delete;
+
+  /// The reduced tensors. Once, in the thread that has started it, while the communicator is there.
+  std::vector<tensor> wait();
+
+ private:
+  std::vector<tensor> tensors_;
+  std::vector<std::vector<std::size_t>> packs_;
+  std::vector<tensor> joined_;
+  // Ends before the tensors do, which the device may still write.
+  std::unique_ptr<started_collective> reduction_;
+};
 
 }  // namespace troupe

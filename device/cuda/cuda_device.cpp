@@ -165,15 +165,22 @@ void device_state::synchronize(stream& which) {
   throw_device_is_late(name_, &which == &work_ ? "work is queued that has not ended" : "it is in a copy with the host");
 }
 
-std::unique_ptr<work_point> device_state::record() {
+std::unique_ptr<work_point> device_state::record(stream& which) {
   make_current();
-  return std::make_unique<recorded_point>(work_);
+  return std::make_unique<recorded_point>(which);
 }
 
 void device_state::release_kept_memory() {
   make_current();
   upload_memory_.give_back();
   memory_.release_kept();
+}
+
+void device_state::order(stream& later, stream& earlier) {
+  make_current();
+  event queued;
+  queued.record(earlier.handle());
+  later.wait_for(queued);
 }
 
 void device_state::wait_for(device_state& other) {

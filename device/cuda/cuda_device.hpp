@@ -29,9 +29,10 @@ void configure_logical_devices(int per_gpu);
 /// The GPU that a logical device is a part of, in CUDA's numbering.
 int physical_index_of(const std::string& device);
 
-/// The device's stream, for kernels of your own on the addresses of tensors (tensor::data, tensor::mutable_data). Work
-/// on any other stream has to be ordered with this one, and done before the last handle on the memory goes. Throws
-/// unimplemented_error for an emulated GPU.
+/// The stream on which the device computes, for calls of CUDA on the addresses of tensors (tensor::data,
+/// tensor::mutable_data); a kernel of your own is better a custom_kernel (custom_kernel.hpp). Work on any other stream
+/// has to be ordered with this one, and done before the last handle on the memory goes. Throws unimplemented_error for
+/// an emulated GPU.
 CUstream_st* stream_of(const std::string& device);
 
 }  // namespace troupe::cuda

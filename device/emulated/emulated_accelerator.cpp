@@ -105,8 +105,9 @@ class emulated_accelerator final : public accelerator {
       : accelerator(fmt::format("GPU:{}", index), index),
         memory_bytes_(options.memory_bytes),
         faults_(name()),
-        work_({.delay_max = options.delay_max, .seed = options.seed + static_cast<std::uint64_t>(index)}),
-        uploads_({.delay_max = options.delay_max, .seed = ~options.seed - static_cast<std::uint64_t>(index)}),
+        work_(stream_of(options, 0)),
+        uploads_(stream_of(options, 1)),
+        collectives_(stream_of(options, 2)),
         blocks_(name(), {.allocate = [this](std::size_t bytes) { return memory_.allocate(bytes); },
                          .release = [this](void* block) { release(block); },
                          .reclaim = [this] { upload_memory_.give_back(); }}),
@@ -120,6 +121,7 @@ class emulated_accelerator final : public accelerator {
     faults_.repair();
     work_.forget_failure();
     uploads_.forget_failure();
+    collectives_.forget_failure();
   }
 
   bool is_emulated() const noexcept override { return true; }
@@ -136,7 +138,7 @@ class emulated_accelerator final : public accelerator {
 
   void synchronize() override { synchronize(work_); }
 
-  std::unique_ptr<work_point> record() override { return std::make_unique<recorded_point>(*this); }
+  std::unique_ptr<work_point> record() override { return std::make_unique<recorded_point>(*this, work_); }
 
   // -- memory ---------------------------------------------------------------------------------------------------------
 
@@ -333,14 +335,21 @@ class emulated_accelerator final : public accelerator {
     return emulation::join_group(
         id, rank, size,
         {.queue = [this](std::string operation,
-                         std::function<void()> work) { queue(std::move(operation), std::move(work)); },
+                         std::function<void()> work) { queue(collectives_, std::move(operation), std::move(work)); },
+         .wait_for_work = [this] { collectives_.wait_for(work_.record()); },
          .reach = [this](const std::byte* address, std::size_t bytes) { return memory_.reach(address, bytes); }});
   }
+
+  std::unique_ptr<work_point> record_collectives() override {
+    return std::make_unique<recorded_point>(*this, collectives_);
+  }
+  void wait_for_collectives() override { work_.wait_for(collectives_.record()); }
 
  private:
   class recorded_point final : public work_point {
    public:
-    explicit recorded_point(emulated_accelerator& device) : device_(device), point_(device.work_.record()) {}
+    recorded_point(emulated_accelerator& device, emulation::stream& of)
+        : device_(device), stream_(of), point_(of.record()) {}
 
     bool is_reached() override { return is_well(point_->is_reached()); }
     bool wait_until(std::chrono::steady_clock::time_point deadline) override {
@@ -350,12 +359,14 @@ class emulated_accelerator final : public accelerator {
    private:
     bool is_well(bool is_over) {
       if (!is_over) return false;
+      stream_.throw_failure();
       device_.work_.throw_failure();
       device_.faults_.check();
       return true;
     }
 
     emulated_accelerator& device_;
+    emulation::stream& stream_;
     const std::shared_ptr<emulation::event> point_;
   };
 
@@ -364,6 +375,11 @@ class emulated_accelerator final : public accelerator {
     for (const auto& each : operands) result.push_back(each.view());
     return result;
   }
+  emulation::stream_options stream_of(const emulation_options& options, std::uint64_t which) const {
+    return {.delay_max = options.delay_max,
+            .seed = options.seed + static_cast<std::uint64_t>(physical_index()) + (which << 32)};
+  }
+
   operand read(const tensor& x) const {
     return {x.get_dtype(), x.get_shape(), memory_.reach(x.data(), x.size_bytes())};
   }
@@ -414,6 +430,7 @@ class emulated_accelerator final : public accelerator {
   emulation::device_memory memory_;
   emulation::stream work_;
   emulation::stream uploads_;
+  emulation::stream collectives_;
   caching_allocator blocks_;
   upload_memory upload_memory_;
 };

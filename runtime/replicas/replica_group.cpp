@@ -165,34 +165,28 @@ std::vector<erased> replica_group::run(std::function<erased(lock_step&, int)> bo
   }
 }
 
-/// While one is there, the end of the group ends its communicators, too.
-class replica_group::call_in_progress {
- public:
-  explicit call_in_progress(replica_group& of) : of_(of) {
-    const std::scoped_lock lock{of.mutex_};
-    if (of.ended_) throw cancelled_error{"the strategy was destroyed"};
-    if (!of.communicators_) throw aborted_error{"the replicas of this strategy are being connected again"};
-    group_ = of.communicators_;
-    ++of.calls_;
-  }
-  call_in_progress(const call_in_progress&) = delete;
-  ~call_in_progress() { --of_.calls_; }
+replica_group::call::call(replica_group& of, int replica, std::chrono::nanoseconds limit)
+    : replica_(static_cast<std::size_t>(replica)), limit_(limit) {
+  const std::scoped_lock lock{of.mutex_};
+  if (of.ended_) throw cancelled_error{"the strategy was destroyed"};
+  if (!of.communicators_) throw aborted_error{"the replicas of this strategy are being connected again"};
+  group_ = of.communicators_;
+  calls_ = of.calls_;
+  ++*calls_;
+}
 
-  communicator& end_of(int replica) const { return *(*group_)[static_cast<std::size_t>(replica)]; }
-
- private:
-  replica_group& of_;
-  std::shared_ptr<communicators> group_;
-};
-
-void replica_group::perform(lock_step& step, int replica, duration limit,
-                            const std::function<void(communicator&, std::chrono::nanoseconds)>& collective) {
+std::shared_ptr<replica_group::call> replica_group::begin(lock_step& step, int replica, duration limit) {
   fiber_host::throw_if_cancelled();
   const auto left = step.deadline() - current_time();
   if (left <= duration::zero()) throw deadline_exceeded_error{"the deadline of the run passed before a collective"};
   step.ledger().enter(replica);
-  const call_in_progress call{*this};
-  collective(call.end_of(replica), limit > duration::zero() ? std::min(limit, left) : left);
+  return std::make_shared<call>(*this, replica, limit > duration::zero() ? std::min(limit, left) : left);
+}
+
+void replica_group::perform(lock_step& step, int replica, duration limit,
+                            const std::function<void(communicator&, std::chrono::nanoseconds)>& collective) {
+  const auto begun = begin(step, replica, limit);
+  collective(begun->group(), begun->limit());
 }
 
 // Only the barrier comes here, which must not wait: the end of the old ones may, for devices, and new devices join at
@@ -229,7 +223,7 @@ void replica_group::end_collectives() {
     const std::scoped_lock lock{mutex_};
     ended_ = true;
   }
-  if (calls_ > 0) abort_communicators({status_code::cancelled, "the strategy was destroyed"});
+  if (*calls_ > 0) abort_communicators({status_code::cancelled, "the strategy was destroyed"});
 }
 
 }  // namespace troupe

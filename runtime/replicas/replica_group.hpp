@@ -73,13 +73,32 @@ class replica_group {
   /// @throws what the first replica that failed threw; deadline_exceeded_error, unavailable_error, cancelled_error.
   std::vector<erased> run(std::function<erased(lock_step&, int replica)> body);
 
-  /// Inside a replica's fiber: calls the collective on this replica's communicator, with the time that is left.
+  /// A collective of one replica, as long as it is there: meanwhile the end of the group ends its communicators, too.
+  class call {
+   public:
+    call(replica_group& of, int replica, std::chrono::nanoseconds limit);
+    call(const call&) = delete;
+    call& operator=(const call&) = delete;
+    ~call() { --*calls_; }
+
+    communicator& group() const { return *(*group_)[replica_]; }
+    std::chrono::nanoseconds limit() const { return limit_; }
+
+   private:
+    const std::size_t replica_;
+    const std::chrono::nanoseconds limit_;
+    std::shared_ptr<communicators> group_;
+    std::shared_ptr<std::atomic<int>> calls_;
+  };
+
+  /// Inside a replica's fiber: the collective's communicator, and the time that is left.
+  std::shared_ptr<call> begin(lock_step& step, int replica, duration limit);
+  /// The same, and calls the collective.
   void perform(lock_step& step, int replica, duration limit,
                const std::function<void(communicator&, std::chrono::nanoseconds)>& collective);
 
  private:
   class shared_body;
-  class call_in_progress;
 
   static void end_with_actors(std::shared_ptr<replica_group> which);
   void spawn(caf::actor_system& system);
@@ -97,7 +116,7 @@ class replica_group {
   std::mutex mutex_;
   std::shared_ptr<communicators> communicators_;  // under the mutex
   bool ended_ = false;                            // under the mutex
-  std::atomic<int> calls_ = 0;
+  std::shared_ptr<std::atomic<int>> calls_ = std::make_shared<std::atomic<int>>(0);
 };
 
 }  // namespace troupe

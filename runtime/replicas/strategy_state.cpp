@@ -6,6 +6,7 @@
 #include <troupe/runtime/distributed_variable.hpp>
 #include <troupe/runtime/replicas/colocation.hpp>
 #include <troupe/runtime/replicas/replica_group.hpp>
+#include <troupe/runtime/replicas/started_tensors.hpp>
 #include <troupe/runtime/replicas/strategy_state.hpp>
 
 #include <fmt/format.h>
@@ -166,6 +167,16 @@ void strategy_state::all_reduce(std::span<tensor> values, reduce_op op, const co
                                 all_reduce_anywhere(group, values, op, chosen, limit);
                               });
 }
+
+std::shared_ptr<started_tensors> strategy_state::start_all_reduce(std::vector<tensor> values, reduce_op op,
+                                                                  const communication_options& options) {
+  const auto& current = execution_context::current();
+  return std::make_shared<started_tensors>(
+      settings_.replicas->begin(*current.step, current.replica, collective_limit(options)), std::move(values), op,
+      settings_.communication.merge(options));
+}
+
+std::vector<tensor> strategy_state::wait_for(started_tensors& reduction) { return reduction.wait(); }
 
 tensor strategy_state::all_gather(const tensor& value, int axis, const communication_options& options) {
   check_gatherable(value);

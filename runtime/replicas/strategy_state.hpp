@@ -25,6 +25,7 @@
 namespace troupe {
 
 class replica_group;
+class started_tensors;
 class variable_state;
 
 /// What distinguishes the strategies.
@@ -93,6 +94,10 @@ class strategy_state : public std::enable_shared_from_this<strategy_state> {
   // --- tensors of replicas; in the replica context, all replicas call them ---
 
   void all_reduce(std::span<tensor> values, reduce_op op, const communication_options& options);
+  std::shared_ptr<started_tensors> start_all_reduce(std::vector<tensor> values, reduce_op op,
+                                                    const communication_options& options);
+  /// Once.
+  static std::vector<tensor> wait_for(started_tensors& reduction);
   tensor all_gather(const tensor& value, int axis, const communication_options& options);
   indexed_slices all_reduce(const indexed_slices& value, reduce_op op, const communication_options& options);
   indexed_slices all_gather(const indexed_slices& value, int axis, const communication_options& options);

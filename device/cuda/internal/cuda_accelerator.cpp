@@ -129,6 +129,14 @@ class cuda_accelerator final : public accelerator {
   std::unique_ptr<device_group> join_group(const device_group_id& id, int rank, int size) override {
     return join_nccl_group(name(), id, rank, size);
   }
+  std::unique_ptr<work_point> record_collectives() override {
+    auto& state = state_of(name());
+    return state.record(state.collectives());
+  }
+  void wait_for_collectives() override {
+    auto& state = state_of(name());
+    state.order(state.work(), state.collectives());
+  }
 
  private:
   device_state& current() {

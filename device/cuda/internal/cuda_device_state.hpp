@@ -22,6 +22,7 @@ class device_state {
   int physical_index() const noexcept { return physical_index_; }
   stream& work() noexcept { return work_; }
   stream& uploads() noexcept { return uploads_; }
+  stream& collectives() noexcept { return collectives_; }
   caching_allocator& memory() noexcept { return memory_; }
   troupe::upload_memory& upload_memory() noexcept { return upload_memory_; }
   /// Gives what is kept for reuse back to CUDA.
@@ -34,10 +35,14 @@ class device_state {
   void synchronize() { synchronize(work_); }
   void synchronize(stream& which);
   /// The point behind all work that is queued now. Makes the GPU the current one.
-  std::unique_ptr<work_point> record();
+  std::unique_ptr<work_point> record() { return record(work_); }
+  std::unique_ptr<work_point> record(stream& which);
   /// Work that is queued here from now on starts after the work that `other` has queued so far. Makes the other's GPU
   /// the current one.
   void wait_for(device_state& other);
+  /// What is queued on a stream of this device from now on starts after what another of them has. Makes the GPU the
+  /// current one.
+  void order(stream& later, stream& earlier);
 
  private:
   static void make_current(int physical_index) { check(cudaSetDevice(physical_index), "cudaSetDevice"); }
@@ -46,6 +51,7 @@ class device_state {
   const int physical_index_;
   stream work_;
   stream uploads_;
+  stream collectives_;
   caching_allocator memory_;
   troupe::upload_memory upload_memory_;
 };

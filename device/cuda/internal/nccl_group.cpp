@@ -113,7 +113,7 @@ class nccl_group final : public device_group {
   }
 
   void launch(const collective& call, const std::byte* input, std::byte* output) override {
-    gpu_.make_current();
+    gpu_.order(gpu_.collectives(), gpu_.work());
     enqueue(to_string(call.kind), [&](ncclComm_t handle) { return queue(call, input, output, handle); });
   }
 
@@ -141,7 +141,7 @@ ncclResult_t nccl_group::queue(const collective& call, const std::byte* input, s
                                ncclComm_t handle) const {
   const auto count = static_cast<std::size_t>(call.count);
   const auto bytes = count * size_bytes(call.type);
-  const auto stream = gpu_.work().handle();
+  const auto stream = gpu_.collectives().handle();
   switch (call.kind) {
     case collective_kind::all_reduce:
       return nccl::all_reduce(input, output, count, reducible_type_of(call), nccl_operation_of(call.op), handle,

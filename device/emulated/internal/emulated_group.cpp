@@ -148,6 +148,7 @@ class emulated_group final : public device_group {
                               : call.kind == collective_kind::reduce_scatter ? bytes / size
                                                                              : bytes;
     const launched what{call, device_.reach(input, bytes), device_.reach(output, output_bytes)};
+    device_.wait_for_work();
     device_.queue(to_string(call.kind), [self = self_, what] { self->perform(what); });
   }
 

@@ -1,8 +1,8 @@
 // Collectives of emulated devices, with NCCL's rules (device_group.hpp). Private to the emulation.
 //
-// A launch is a piece of work in the device's queue. There, in the device's thread, it meets those of the other ranks
-// as threads do (thread_communicator.hpp), so results are bitwise those of replicas on processors; it waits for them
-// without a limit, and all later work of the device behind it, until the group is aborted.
+// A launch is a piece of work in the device's stream of collectives. There, in that stream's thread, it meets those of
+// the other ranks as threads do (thread_communicator.hpp), so results are bitwise those of replicas on processors; it
+// waits for them without a limit, and all later launches of the device behind it, until the group is aborted.
 #pragma once
 
 #include <troupe/device/collectives/device_group.hpp>
@@ -16,8 +16,10 @@ namespace troupe::emulation {
 
 /// What a rank needs of its device.
 struct group_device {
-  /// Queues work under a name.
+  /// Queues work under a name, in the device's stream of collectives.
   std::function<void(std::string operation, std::function<void()> work)> queue;
+  /// What is queued there from now on begins behind all that the device has been given to compute.
+  std::function<void()> wait_for_work;
   /// Where the device's thread finds these bytes.
   std::function<std::byte*(const std::byte* address, std::size_t bytes)> reach;
 };

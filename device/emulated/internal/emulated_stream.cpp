@@ -78,30 +78,45 @@ void stream::forget_failure() {
 
 std::shared_ptr<event> stream::record() {
   auto point = std::make_shared<event>();
-  enqueue_in_any_case([point] { point->set(); });
+  if (is_idle())
+    point->set();
+  else
+    enqueue_in_any_case([point] { point->set(); });
   return point;
 }
 
 void stream::wait_for(std::shared_ptr<event> point) {
+  if (point->is_reached()) return;
   enqueue_in_any_case([point = std::move(point)] { point->wait(); });
+}
+
+bool stream::is_idle() {
+  const std::scoped_lock lock{mutex_};
+  return queued_.empty() && !works_;
 }
 
 void stream::run(const std::stop_token& stop) {
   std::unique_lock lock{mutex_};
   while (changed_.wait(lock, stop, [this] { return !queued_.empty(); })) {
-    const auto work = std::move(queued_.front());
+    auto work = std::move(queued_.front());
     queued_.pop_front();
+    works_ = true;
     changed_.notify_all();
     lock.unlock();
-    std::exception_ptr failure;
-    try {
-      delay();
-      work();
-    } catch (...) {
-      failure = std::current_exception();
-    }
+    const auto failure = perform(std::move(work));
     lock.lock();
+    works_ = false;
     if (failure && !failure_) failure_ = failure;
+  }
+}
+
+std::exception_ptr stream::perform(std::function<void()> work) {
+  try {
+    delay();
+    work();
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
   }
 }
 

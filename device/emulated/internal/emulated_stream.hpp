@@ -84,10 +84,13 @@ class stream {
   std::shared_ptr<event> record();
   /// Work that is queued here from now on starts after that point of another stream.
   void wait_for(std::shared_ptr<event> point);
+  bool is_idle();
 
  private:
   void add(std::function<void()> work);
   void run(const std::stop_token& stop);
+  /// What went wrong in it.
+  std::exception_ptr perform(std::function<void()> work);
   void delay();
 
   const std::chrono::microseconds delay_max_;
@@ -96,6 +99,7 @@ class stream {
   std::mutex mutex_;  // of these
   std::condition_variable_any changed_;
   std::deque<std::function<void()>> queued_;
+  bool works_ = false;
   std::exception_ptr failure_;
 
   std::jthread thread_;

@@ -7,7 +7,8 @@
 //
 // Order of use: a block may be given back while work that uses it is still queued on the device. It is handed out again
 // at once, which is right if, and only if, all work on the blocks of one allocator is queued on one stream. That is why
-// every logical device has one stream and one allocator (cuda_device_state.hpp).
+// every device computes on one stream, and why others of its streams need upload_memory.hpp, or order
+// (accelerator::wait_for_collectives).
 //
 // When the source of memory, or the limit, refuses a request, all kept blocks are released before it is tried again;
 // before that, whoever keeps blocks of this allocator for a use of his own gives them back.

@@ -1,6 +1,7 @@
 // Groups of emulated GPUs: NCCL's rules, as device_group.hpp has them, and what device_communicator.hpp makes of groups
 // that would hang by them. Each case repairs the devices that it harms.
 #include "eight_small_gpus.hpp"
+#include "gate.hpp"
 #include "support/refusal.hpp"
 #include "unit/device/collectives/thread_ranks.hpp"
 
@@ -41,10 +42,9 @@ bool becomes(Predicate holds) {
   return false;
 }
 
-/// Whether the device stays in a collective for so long that one which only works would be through.
+/// Whether the device stays in its collectives for so long that one which only works would be through.
 bool hangs(const std::string& device) {
-  const device_waits_until limit{steady_clock::now() + 200ms};
-  return refuses<deadline_exceeded_error>([&] { synchronize_device(device); }, "it is in all_reduce");
+  return !accelerator_of(device).record_collectives()->wait_until(steady_clock::now() + 200ms);
 }
 
 /// A group of two devices and a tensor of ones on each.
@@ -63,6 +63,11 @@ struct pair_of_gpus {
     const auto i = static_cast<std::size_t>(rank);
     auto* const data = values[i].mutable_data();
     ranks[i]->launch({.kind = collective_kind::all_reduce, .op = reduce_op::sum, .count = 100}, data, data);
+  }
+  /// An element, after what has been launched.
+  float result(int rank) {
+    device(rank).wait_for_collectives();
+    return values[static_cast<std::size_t>(rank)].copy_to("CPU:0").values<float>()[99];
   }
 
   std::vector<std::string> names;
@@ -130,15 +135,33 @@ BOOST_AUTO_TEST_CASE(who_can_not_join_is_told) {
   BOOST_TEST(refuses<invalid_argument_error>([&] { device.join_group({}, 0, 2); }, "no id of a group"));
 }
 
-BOOST_AUTO_TEST_CASE(a_launch_waits_in_its_devices_queue_for_the_others_and_later_work_behind_it) {
+BOOST_AUTO_TEST_CASE(a_launch_waits_for_those_of_the_others_and_only_work_behind_it_waits_with_it) {
   pair_of_gpus group{"GPU:0", "GPU:1"};
   group.launch_all_reduce(0);
-  add_in_place(group.values[0], group.values[0]);
   BOOST_TEST(hangs("GPU:0"));
-  BOOST_CHECK_NO_THROW(synchronize_device("GPU:1"));
+  BOOST_TEST(tensor::full({4}, 1.0f).copy_to("GPU:0").copy_to("CPU:0").values<float>()[3] == 1.0f);
+  group.device(0).wait_for_collectives();
+  add_in_place(group.values[0], group.values[0]);
+  {
+    const device_waits_until limit{steady_clock::now() + 200ms};
+    BOOST_TEST(refuses<deadline_exceeded_error>([&] { synchronize_device("GPU:0"); }, "it is in all_reduce"));
+  }
+  BOOST_TEST(!hangs("GPU:1"));
   group.launch_all_reduce(1);
-  BOOST_TEST(group.values[0].copy_to("CPU:0").values<float>()[99] == 4.0f);
-  BOOST_TEST(group.values[1].copy_to("CPU:0").values<float>()[99] == 2.0f);
+  BOOST_TEST(group.result(0) == 4.0f);
+  BOOST_TEST(group.result(1) == 2.0f);
+}
+
+BOOST_AUTO_TEST_CASE(a_launch_begins_behind_what_its_device_has_been_given_to_compute) {
+  pair_of_gpus group{"GPU:0", "GPU:1"};
+  gate busy{"GPU:0"};
+  add_in_place(group.values[0], group.values[0]);
+  group.launch_all_reduce(0);
+  group.launch_all_reduce(1);
+  BOOST_TEST(hangs("GPU:1"));
+  busy.open();
+  BOOST_TEST(group.result(0) == 3.0f);
+  BOOST_TEST(group.result(1) == 3.0f);
 }
 
 BOOST_AUTO_TEST_CASE(crossed_launches_of_two_groups_block_each_other_until_one_is_aborted) {
@@ -148,12 +171,12 @@ BOOST_AUTO_TEST_CASE(crossed_launches_of_two_groups_block_each_other_until_one_i
   b.launch_all_reduce(0);
   b.launch_all_reduce(1);
   a.launch_all_reduce(1);
-  const auto end = a.device(0).record();
+  const auto end = a.device(0).record_collectives();
   BOOST_TEST(hangs("GPU:0"));
   BOOST_TEST(hangs("GPU:1"));
   for (const auto& each : a.ranks) each->abort();
   BOOST_TEST(becomes([&] { return end->is_reached(); }));
-  BOOST_TEST(b.values[1].copy_to("CPU:0").values<float>()[0] == 2.0f);
+  BOOST_TEST(b.result(1) == 2.0f);
   // The devices go on; the group that was aborted does not.
   BOOST_CHECK_THROW(a.launch_all_reduce(0), error);
 }

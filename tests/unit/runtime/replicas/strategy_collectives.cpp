@@ -150,6 +150,72 @@ BOOST_DATA_TEST_CASE(sparse_values_are_concatenated_and_their_mean_divides_by_th
   }
 }
 
+// --- all_reduce that goes on by itself -------------------------------------------------------------------------------
+
+BOOST_DATA_TEST_CASE(a_started_reduction_gives_what_all_reduce_gives, replica_counts, count) {
+  const mirrored_strategy strategy{replica_devices(count)};
+  strategy.run([count] {
+    const auto context = replica_context::current();
+    const auto n = static_cast<float>(count);
+    const auto here = tensor::full(shape{3}, 1.0f).copy_to(context.devices()[0]);
+    auto first = context.start_all_reduce(reduce_op::sum, std::vector{here, tensor::full(shape{300'000}, 2.0f)});
+    auto second = context.start_all_reduce(reduce_op::mean, std::pair{static_cast<float>(my_id()), 3.0});
+    const indexed_slices rows{tensor::full(shape{1, 2}, 4.0f), tensor::of<std::int64_t>({0}), shape{5, 2}};
+    auto third = context.start_all_reduce(reduce_op::sum, rows);
+    // In any order.
+    expect(third.get().indices.element_count() == count);
+    expect((second.get() == std::pair{(n - 1) / 2, 3.0}));
+    const auto tensors = first.get();
+    expect(tensors[0].device() == here.device());
+    expect(elements<float>(tensors[0].copy_to("CPU:0")) == std::vector(3, n));
+    expect(elements<float>(tensors[1]).back() == 2 * n);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(replicas_that_start_a_reduction_meet_those_that_call_it) {
+  const mirrored_strategy strategy{replica_devices(2)};
+  const auto sums = strategy.run([] {
+    const auto context = replica_context::current();
+    return my_id() == 0 ? context.start_all_reduce(reduce_op::sum, 1).get() : context.all_reduce(reduce_op::sum, 2);
+  });
+  BOOST_TEST(all(sums) == std::vector(2, 3));
+}
+
+BOOST_AUTO_TEST_CASE(a_started_reduction_is_given_once_and_may_be_left) {
+  const mirrored_strategy strategy{replica_devices(2)};
+  strategy.run([] {
+    const auto context = replica_context::current();
+    for (auto round = 0; round < 20; ++round) {
+      auto x = tensor::full(shape{1000}, 1.0f).copy_to(context.devices()[0]);
+      context.start_all_reduce(reduce_op::sum, x);
+      expect(elements<float>(x.copy_to("CPU:0")).back() == 1.0f);
+      expect(all_reduced(reduce_op::sum, round) == 2 * round);
+    }
+    auto once = context.start_all_reduce(reduce_op::sum, 1);
+    expect(once.get() == 2);
+    try {
+      once.get();
+      throw internal_error{"it was given twice"};
+    } catch (const failed_precondition_error& refused) {
+      expect(refused.message().find("given before") != std::string::npos);
+    }
+  });
+  require_usable(strategy);
+  // Without a strategy there is nobody else.
+  BOOST_TEST(replica_context::current().start_all_reduce(reduce_op::sum, 5).get() == 5);
+}
+
+BOOST_AUTO_TEST_CASE(replicas_that_start_different_reductions_are_told_as_if_they_had_called_them) {
+  const mirrored_strategy strategy{replica_devices(2)};
+  require_error<failed_precondition_error>("rank", [&] {
+    strategy.run([] {
+      const auto x = tensor::full(shape{3 + my_id()}, 1.0f);
+      replica_context::current().start_all_reduce(reduce_op::sum, x).get();
+    });
+  });
+  require_usable(strategy);
+}
+
 // --- all_gather -----------------------------------------------------------------------------------------------------
 
 BOOST_DATA_TEST_CASE(all_gather_joins_uneven_tensors_in_the_order_of_replicas, replica_counts, count) {
