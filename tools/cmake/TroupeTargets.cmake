@@ -18,6 +18,10 @@ file(CREATE_LINK "${PROJECT_SOURCE_DIR}/runtime/troupe.hpp" "${TROUPE_INCLUDE_DI
 add_library(troupe_compile_options INTERFACE)
 # Designated initialisers leave out on purpose what keeps its default. What nvcc generates is not pedantic.
 set(warnings -Wall -Wextra -Wshadow -Werror -Wno-missing-field-initializers)
+# GCC 12 takes strings for uninitialised or endless where -O3 inlines them. The presets, which CI builds, use -O2.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  list(APPEND warnings -Wno-error=maybe-uninitialized -Wno-error=stringop-overflow -Wno-error=restrict)
+endif()
 list(JOIN warnings "," nvcc_warnings)
 set(unity_options "")
 if(TROUPE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
