@@ -37,6 +37,12 @@ inline service_actor serve(simulated_host& here, handler does) {
   return made;
 }
 
+// What services are asked to do.
+
+constexpr std::int64_t put = 1;
+constexpr std::int64_t get = 2;
+constexpr std::int64_t add = 3;
+
 /// Calls the service of another host, and finds it again when its process was lost.
 class caller {
  public:
@@ -72,5 +78,20 @@ class caller {
   std::string name_;
   std::optional<service_actor> found_;
 };
+
+/// Everything that was to end has ended, when all is healed and time has passed.
+inline void finish(simulated_world& world, duration while_it_fails = std::chrono::milliseconds{200}) {
+  world.advance(while_it_fails);
+  world.heal_everything();
+  world.advance(std::chrono::seconds{30});
+}
+
+// Faults that are about what lasts (corpus_of_lasting_faults.cpp); the others are beside the corpus.
+
+void torn_checkpoint(simulated_world& world, bool planted);
+void missing_sync(simulated_world& world, bool planted);
+void rename_before_the_sync(simulated_world& world, bool planted);
+void order_lost_behind_large_data(simulated_world& world, bool planted);
+void clock_jump(simulated_world& world, bool planted);
 
 }  // namespace troupe::corpus
