@@ -165,11 +165,7 @@ Nest replica_context::all_reduce(reduce_op op, const Nest& value, const communic
   if constexpr (!all_leaves_are<Nest, is_reducible_leaf>) {
     detail::refuse_to_reduce<failing_leaf_t<Nest, is_reducible_leaf>>();
   } else {
-    check_current("all_reduce");
-    auto leaves = leaves_of(value);
-    if (!leaves.tensors.empty() || leaves.sparse.empty()) strategy_->all_reduce(leaves.tensors, op, options);
-    for (auto& each : leaves.sparse) each = strategy_->all_reduce(each, op, options);
-    return with_leaves(value, std::move(leaves));
+    return start_all_reduce(op, value, options).get();
   }
 }
 
@@ -179,10 +175,10 @@ started_reduction<Nest> replica_context::start_all_reduce(reduce_op op, const Ne
   if constexpr (!all_leaves_are<Nest, is_reducible_leaf>) {
     detail::refuse_to_reduce<failing_leaf_t<Nest, is_reducible_leaf>>();
   } else {
-    check_current("start_all_reduce");
+    check_current("all_reduce");
     auto leaves = leaves_of(value);
     for (auto& each : leaves.sparse) each = strategy_->all_reduce(each, op, options);
-    const auto begins = !strategy_->is_default() && (!leaves.tensors.empty() || leaves.sparse.empty());
+    const auto begins = !leaves.tensors.empty() || leaves.sparse.empty();
     return {value, std::move(leaves.sparse),
             begins ? strategy_->start_all_reduce(std::move(leaves.tensors), op, options) : nullptr};
   }

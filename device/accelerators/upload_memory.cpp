@@ -15,13 +15,9 @@ buffer upload_memory::take(std::size_t bytes) {
 }
 
 void* upload_memory::take_unused(std::size_t bytes) {
-  if (const auto kept = take_kept(caching_allocator::size_class(bytes))) {
-    wait_for(*kept->last_use, kept->memory, bytes);
-    return kept->memory;
-  }
+  if (auto kept = take_kept(caching_allocator::size_class(bytes))) return when_unused(std::move(*kept), bytes);
   const auto taken = blocks_.take(bytes);
-  if (!taken.is_new) wait_for(*record_(), taken.memory, bytes);
-  return taken.memory;
+  return taken.is_new ? taken.memory : when_unused({taken.memory, nullptr}, bytes);
 }
 
 std::optional<upload_memory::kept_block> upload_memory::take_kept(std::size_t size) {
@@ -36,12 +32,13 @@ std::optional<upload_memory::kept_block> upload_memory::take_kept(std::size_t si
   return oldest;
 }
 
-void upload_memory::wait_for(work_point& last_use, void* memory, std::size_t bytes) {
+void* upload_memory::when_unused(kept_block block, std::size_t bytes) {
   try {
-    if (last_use.wait_until(device_wait_deadline())) return;
+    if (!block.last_use) block.last_use = record_();
+    if (block.last_use->wait_until(device_wait_deadline())) return block.memory;
     throw_device_is_late(device_, "queued work uses all memory for copies of this size from the host");
   } catch (...) {
-    blocks_.give(memory, bytes);
+    blocks_.give(block.memory, bytes);
     throw;
   }
 }

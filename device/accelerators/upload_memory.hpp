@@ -48,6 +48,7 @@ class upload_memory {
  private:
   struct kept_block {
     void* memory = nullptr;
+    /// Null: not known, so perhaps in all that is queued.
     std::unique_ptr<work_point> last_use;
   };
 
@@ -56,7 +57,8 @@ class upload_memory {
   std::optional<kept_block> take_kept(std::size_t size);
   void give(void* memory, std::size_t bytes) noexcept;
   bool keep(void* memory, std::size_t size) noexcept;
-  void wait_for(work_point& last_use, void* memory, std::size_t bytes);
+  /// The block's memory, once its last use is over; whatever fails, the allocator has it again.
+  void* when_unused(kept_block block, std::size_t bytes);
 
   const std::string device_;
   caching_allocator& blocks_;

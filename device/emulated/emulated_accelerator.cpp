@@ -34,6 +34,14 @@ struct operand {
 
   /// As a tensor of the host's, which shares the bytes.
   tensor view() const { return borrowed_tensor(type, extents, bytes); }
+  /// The same, to be written by a kernel of the user's, which may find there what no booleans are: of those, a copy
+  /// that is put back.
+  tensor target() const {
+    if (type != dtype::boolean) return view();
+    auto content = tensor::uninitialised(type, extents);
+    if (content.size_bytes() > 0) std::memcpy(content.mutable_data(), bytes, content.size_bytes());
+    return content;
+  }
   /// Puts the content of another one there.
   void put(const tensor& content) const {
     if (const auto from = content.bytes(); !from.empty()) std::memcpy(bytes, from.data(), from.size());
@@ -322,8 +330,10 @@ class emulated_accelerator final : public accelerator {
     std::vector<operand> from;
     for (const auto& each : inputs) from.push_back(read(each));
     queue(kernel.name, [compute = kernel.on_host, to = std::move(to), from = std::move(from)] {
-      auto results = views(to);
-      compute(results, views(from));
+      auto results = views(to, &operand::target);
+      compute(results, views(from, &operand::view));
+      for (auto i = std::size_t{0}; i < to.size(); ++i)
+        if (to[i].type == dtype::boolean) to[i].put(results[i]);
     });
   }
 
@@ -370,9 +380,9 @@ class emulated_accelerator final : public accelerator {
     const std::shared_ptr<emulation::event> point_;
   };
 
-  static std::vector<tensor> views(std::span<const operand> operands) {
+  static std::vector<tensor> views(std::span<const operand> operands, tensor (operand::*view)() const) {
     std::vector<tensor> result;
-    for (const auto& each : operands) result.push_back(each.view());
+    for (const auto& each : operands) result.push_back((each.*view)());
     return result;
   }
   emulation::stream_options stream_of(const emulation_options& options, std::uint64_t which) const {

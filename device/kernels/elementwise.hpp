@@ -1,9 +1,9 @@
 // Arithmetic on tensors, as far as variables, aggregation and data feeding need it.
 //
 // Rules for all functions here: operands are on one device, where the result is too (failed_precondition_error
-// otherwise), and of one dtype. Boolean tensors have no
-// arithmetic; integers wrap around; float16 and bfloat16 compute in float. Everything is checked before anything is
-// written, so a target is unchanged after an error. Targets are copy-on-write, as in tensor::mutable_values.
+// otherwise), and of one dtype. Boolean tensors have no arithmetic; integers wrap around; float16 and bfloat16 compute
+// in float. Everything is checked before anything is written, so a target is unchanged after an error. Targets are
+// copy-on-write, as in tensor::mutable_values.
 #pragma once
 
 #include <troupe/device/tensor/tensor.hpp>
@@ -19,8 +19,8 @@ namespace troupe {
 void add_in_place(tensor& target, const tensor& x);
 void subtract_in_place(tensor& target, const tensor& x);
 void multiply_in_place(tensor& target, const tensor& x);
-/// Integers truncate towards zero; an integer division by zero throws invalid_argument_error
-/// that names the element. Integers on a GPU are divided by the host, which takes three copies.
+/// Integers truncate towards zero; an integer division by zero throws invalid_argument_error that names the element.
+/// Integers on a GPU are divided by the host, which takes three copies.
 void divide_in_place(tensor& target, const tensor& x);
 /// NaN if either is NaN.
 void minimum_in_place(tensor& target, const tensor& x);

@@ -1,6 +1,5 @@
 #include <troupe/actors/variables/client.hpp>
 #include <troupe/device/collectives/gather.hpp>
-#include <troupe/device/collectives/packing.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
 #include <troupe/runtime/distributed_variable.hpp>
@@ -119,18 +118,6 @@ namespace {
 /// Tensors come from whichever device to where the group works, and results go back there.
 tensor brought_to(const communicator& group, const tensor& x) { return x.copy_to(group.device()); }
 
-void all_reduce_anywhere(communicator& group, std::span<tensor> values, reduce_op op,
-                         const communication_options& options, std::chrono::nanoseconds limit) {
-  std::vector<std::string> devices;
-  devices.reserve(values.size());
-  for (auto& each : values) {
-    devices.push_back(each.device());
-    each = brought_to(group, each);
-  }
-  all_reduce_packed(group, values, op, options, limit);
-  for (auto i = std::size_t{0}; i < values.size(); ++i) values[i] = values[i].copy_to(devices[i]);
-}
-
 indexed_slices brought_to(const communicator& group, const indexed_slices& x) {
   return {brought_to(group, x.values), brought_to(group, x.indices), x.dense_shape};
 }
@@ -158,18 +145,9 @@ duration strategy_state::collective_limit(const communication_options& options) 
   return limit > duration::zero() ? limit : settings_.step_limit;
 }
 
-void strategy_state::all_reduce(std::span<tensor> values, reduce_op op, const communication_options& options) {
-  if (is_default()) return;
-  const auto& current = execution_context::current();
-  const auto chosen = settings_.communication.merge(options);
-  settings_.replicas->perform(*current.step, current.replica, collective_limit(options),
-                              [&](communicator& group, std::chrono::nanoseconds limit) {
-                                all_reduce_anywhere(group, values, op, chosen, limit);
-                              });
-}
-
 std::shared_ptr<started_tensors> strategy_state::start_all_reduce(std::vector<tensor> values, reduce_op op,
                                                                   const communication_options& options) {
+  if (is_default()) return nullptr;
   const auto& current = execution_context::current();
   return std::make_shared<started_tensors>(
       settings_.replicas->begin(*current.step, current.replica, collective_limit(options)), std::move(values), op,

@@ -93,7 +93,7 @@ class strategy_state : public std::enable_shared_from_this<strategy_state> {
 
   // --- tensors of replicas; in the replica context, all replicas call them ---
 
-  void all_reduce(std::span<tensor> values, reduce_op op, const communication_options& options);
+  /// Null if there is nobody else, so that nothing changes.
   std::shared_ptr<started_tensors> start_all_reduce(std::vector<tensor> values, reduce_op op,
                                                     const communication_options& options);
   /// Once.

@@ -11,6 +11,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -62,6 +63,20 @@ BOOST_AUTO_TEST_CASE(a_target_that_is_shared_is_copied_and_may_be_an_input_too) 
     launch(square_and_add(), {&y}, {y});
     BOOST_TEST(last_of(y) == 6.0f);
     BOOST_TEST(last_of(before) == 2.0f);
+  }
+}
+
+// What is there before may be no booleans.
+BOOST_AUTO_TEST_CASE(a_kernel_may_write_booleans_where_nothing_has_been_written) {
+  const custom_kernel is_large{
+      .name = "is_large", .on_host = [](std::span<tensor> targets, std::span<const tensor> inputs) {
+        std::ranges::transform(inputs[0].values<float>(), targets[0].mutable_values<bool>().begin(),
+                               [](float x) { return x > 1; });
+      }};
+  for (const auto* const device : {"CPU:0", "GPU:0"}) {
+    auto mask = tensor::uninitialised(dtype::boolean, {3}, device);
+    launch(is_large, {&mask}, {tensor::of({0.0f, 1.0f, 2.0f}).copy_to(device)});
+    BOOST_TEST(cast(mask, dtype::int32).copy_to("CPU:0").bitwise_equal(tensor::of({0, 0, 1})));
   }
 }
 

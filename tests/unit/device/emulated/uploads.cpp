@@ -13,6 +13,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <cstdlib>
+#include <memory>
 #include <vector>
 
 namespace troupe {
@@ -111,6 +113,16 @@ BOOST_AUTO_TEST_CASE(memory_that_is_kept_for_uploads_is_there_for_all) {
   BOOST_CHECK_NO_THROW(tensor::zeros(dtype::uint8, {whole}, "GPU:4"));
   accelerator_of("GPU:4").release_kept_memory();
   BOOST_TEST(accelerator_of("GPU:4").statistics().kept_bytes == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_given_back_when_nobody_knows_who_uses_it) {
+  caching_allocator blocks{"GPU:0",
+                           {.allocate = [](std::size_t bytes) { return std::malloc(bytes); }, .release = std::free}};
+  blocks.give(blocks.take(1000).memory, 1000);  // by queued work, perhaps
+  upload_memory memory{"GPU:0", blocks, []() -> std::unique_ptr<work_point> { throw internal_error{"no event"}; }};
+  BOOST_TEST(refuses<internal_error>([&] { memory.take(1000); }, "no event"));
+  BOOST_TEST(memory.statistics().used_bytes == 0u);
+  BOOST_TEST(memory.statistics().kept_bytes == caching_allocator::size_class(1000));
 }
 
 BOOST_AUTO_TEST_CASE(a_device_that_fails_or_hangs_says_so_of_an_upload_too) {

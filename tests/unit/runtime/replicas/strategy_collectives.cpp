@@ -5,9 +5,11 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <array>
 #include <latch>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <tuple>
 
@@ -203,6 +205,45 @@ BOOST_AUTO_TEST_CASE(a_started_reduction_is_given_once_and_may_be_left) {
   require_usable(strategy);
   // Without a strategy there is nobody else.
   BOOST_TEST(replica_context::current().start_all_reduce(reduce_op::sum, 5).get() == 5);
+}
+
+BOOST_AUTO_TEST_CASE(a_replica_that_throws_while_a_reduction_goes_on_is_the_one_that_is_named) {
+  const mirrored_strategy strategy{replica_devices(2)};
+  require_error<out_of_range_error>("a label of 11", [&] {
+    strategy.run([] {
+      auto sum = replica_context::current().start_all_reduce(reduce_op::sum, tensor::full(shape{1000}, 1.0f));
+      if (my_id() == 1) throw out_of_range_error{"a label of 11"};
+      sum.get();
+      all_reduced(reduce_op::sum, 1);
+    });
+  });
+  require_usable(strategy);
+}
+
+BOOST_AUTO_TEST_CASE(a_started_reduction_may_outlive_its_strategy) {
+  std::array<std::optional<started_reduction<tensor>>, 2> kept;
+  {
+    const mirrored_strategy strategy{replica_devices(2)};
+    strategy.run([&] {
+      kept[static_cast<std::size_t>(my_id())] =
+          replica_context::current().start_all_reduce(reduce_op::sum, tensor::full(shape{1000}, 1.0f));
+    });
+  }
+  kept = {};
+  require_usable(mirrored_strategy{replica_devices(2)});
+}
+
+BOOST_AUTO_TEST_CASE(structures_with_sparse_values_are_started_and_called_in_one_order) {
+  const mirrored_strategy strategy{replica_devices(2)};
+  strategy.run([] {
+    const auto context = replica_context::current();
+    const indexed_slices rows{tensor::full(shape{1, 2}, 4.0f), tensor::of<std::int64_t>({0}), shape{5, 2}};
+    const std::pair mine{1.0f, rows};
+    const auto all =
+        my_id() == 0 ? context.start_all_reduce(reduce_op::sum, mine).get() : context.all_reduce(reduce_op::sum, mine);
+    expect(all.first == 2.0f);
+    expect(all.second.indices.element_count() == 2);
+  });
 }
 
 BOOST_AUTO_TEST_CASE(replicas_that_start_different_reductions_are_told_as_if_they_had_called_them) {
