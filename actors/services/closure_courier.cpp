@@ -19,8 +19,9 @@ std::string describe(const closure& which) { return fmt::format("closure {}", to
 /// So much later than its limit a closure's end may be heard of, since the chief knows better why it is late.
 constexpr duration answer_grace = std::chrono::seconds{1};
 
-/// What the way to the chief takes beside what the workers there may take.
-constexpr duration activity_grace = std::chrono::milliseconds{100};
+/// What the way to the chief, and a chief that is busy, take beside what the workers there may take. Who asks has a
+/// limit of its own (runtime/closures/outstanding.hpp).
+constexpr duration activity_grace = std::chrono::seconds{2};
 
 const closure* unfinished_input(const closure& what) {
   for (const auto& input : what.inputs)

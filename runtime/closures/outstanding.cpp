@@ -12,10 +12,12 @@ namespace troupe {
 std::string describe_outstanding(const coordinator_ptr& coordinator, const std::shared_ptr<closure>& only,
                                  duration waited) {
   constexpr duration limit_max = std::chrono::milliseconds{250};
-  constexpr duration grace = std::chrono::milliseconds{250};
+  constexpr duration grace_min = std::chrono::milliseconds{250};
+  constexpr duration grace_max = std::chrono::seconds{2};
   const auto handle = coordinator ? coordinator->lock() : closure_owner{};
   if (!handle) return "its cluster has ended";
   const auto limit = std::clamp<duration>(waited, std::chrono::milliseconds{1}, limit_max);
+  const auto grace = std::clamp<duration>(waited, grace_min, grace_max);
   std::string told;
   try {
     ask(

@@ -5,6 +5,7 @@
 #include <troupe/actors/fibers/mutex.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
+#include <troupe/runtime/simulated_world.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -189,6 +190,30 @@ BOOST_AUTO_TEST_CASE(a_worker_that_answers_nothing_is_said_to_compute_or_to_bloc
   });
   BOOST_TEST(contains(told, "on /job:worker/task:0, which does not answer and has ended none for"), told);
   BOOST_TEST(contains(told, "use troupe::mutex"), told);
+}
+
+// Its timers are late, too; so how long the calls take together says nothing.
+BOOST_AUTO_TEST_CASE(a_chief_that_is_slow_has_as_long_to_say_why_as_was_waited) {
+  simulated_world world{{.seed = 7}};
+  simulation cluster{world, {.workers = 1, .servers = 0}};
+  cluster.run_until_ready();
+  const auto thrown_after = [&](duration limit) {
+    const auto told = thrown_by(cluster, [&] {
+      parameter_server_strategy strategy{cluster.chief_cluster()};
+      cluster_coordinator coordinator{strategy};
+      const auto value = coordinator.schedule<sleep_long>();
+      sleep_for(100ms);
+      world.slow_host("chief-0", 250ms);
+      value.fetch(limit);
+    });
+    world.slow_host("chief-0", 0ms);
+    return told;
+  };
+  const auto after_long = thrown_after(5s);
+  BOOST_TEST(contains(after_long, "on /job:worker/task:0 waits for the end of sleep_for ("), after_long);
+  const auto after_short = thrown_after(10ms);
+  BOOST_TEST(contains(after_short, "why is unknown: deadline_exceeded: asking why closures have not ended: "),
+             after_short);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
