@@ -2,7 +2,8 @@
 #include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/values/codec.hpp>
 #include <troupe/actors/variables/parameter_server.hpp>
-#include <troupe/device/accelerators/device_waits.hpp>
+#include <troupe/device/accelerators/accelerators.hpp>
+#include <troupe/device/base/device_name.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 
 #include <caf/send.hpp>
@@ -43,6 +44,7 @@ void check_fits(const tensor& operand, const tensor& content) {
 
 shard_actor::behavior_type shard_state::make_behavior(shard_order order, std::uint64_t incarnation,
                                                       std::shared_ptr<const session_gate> gate,
+                                                      std::shared_ptr<served_device> device,
                                                       parameter_server_options options) {
   tolerate_stray_messages(self_);
   options_ = options;
@@ -51,7 +53,8 @@ shard_actor::behavior_type shard_state::make_behavior(shard_order order, std::ui
   gate_ = std::move(gate);
   number_ = order.shard;
   variable_ = std::move(order.name);
-  device_ = std::move(order.device);
+  device_name_ = std::move(order.device);
+  device_ = std::move(device);
   content_ = std::move(order.initial);
   slots_ = std::move(order.slots);
   step_ = order.step;
@@ -202,11 +205,12 @@ operation_outcome shard_state::perform_once(client_record& client, const shard_o
 
 operation_outcome shard_state::perform(const shard_operation& operation) {
   operation_outcome outcome;
-  const device_waits_until limit{std::chrono::steady_clock::now() + options_.device_limit};
   try {
-    apply(operation, outcome);
-    outcome.content = outcome.content.copy_to("CPU:0");
-    for (auto& [_, content] : outcome.slots) content = content.copy_to("CPU:0");
+    device_->use([&] {
+      apply(operation, outcome);
+      outcome.content = outcome.content.copy_to("CPU:0");
+      for (auto& [_, content] : outcome.slots) content = content.copy_to("CPU:0");
+    });
   } catch (...) {
     outcome = {.ended = status_of(std::current_exception()).wrap(fmt::format("variable \"{}\"", variable_))};
   }
@@ -216,7 +220,7 @@ operation_outcome shard_state::perform(const shard_operation& operation) {
 /// On the shard's device. What is read is brought to the host by perform().
 void shard_state::apply(const shard_operation& operation, operation_outcome& outcome) {
   const auto has_operand = changes(operation.kind) && operation.kind != operation_kind::call;
-  const auto operand = has_operand ? operation.operand.copy_to(device_) : tensor{};
+  const auto operand = has_operand ? operation.operand.copy_to(device_name_) : tensor{};
   switch (operation.kind) {
     case operation_kind::read:
       outcome.content = content_;
@@ -263,7 +267,7 @@ void shard_state::call(const shard_operation& operation) {
   const auto result = entry.call(operation.arguments, {&current, 1});
   const auto next = result.get<tensor>();
   check_fits(*next, content_);
-  content_ = next->copy_to(device_);
+  content_ = next->copy_to(device_name_);
 }
 
 // --- server ---------------------------------------------------------------------------------------------------------
@@ -335,22 +339,34 @@ status parameter_server_state::create(shard_orders orders) {
     const auto number = order.shard;
     // A chief uses each number once. What comes again has been done, and values may have changed since.
     if (shards_.contains(number)) continue;
-    if (auto problem = bring_to_device(order); !problem.ok()) return problem;
-    shards_.emplace(number, self_->spawn<caf::monitored>(shard, std::move(order), incarnation_, gate_, options_));
+    std::shared_ptr<served_device> device;
+    if (auto problem = bring_to_device(order, device); !problem.ok()) return problem;
+    shards_.emplace(number,
+                    self_->spawn<caf::monitored>(shard, std::move(order), incarnation_, gate_, device, options_));
   }
   return {};
 }
 
-status parameter_server_state::bring_to_device(shard_order& order) const {
-  const device_waits_until limit{std::chrono::steady_clock::now() + options_.device_limit};
+status parameter_server_state::bring_to_device(shard_order& order, std::shared_ptr<served_device>& device) {
   try {
-    order.initial = order.initial.copy_to(order.device);
-    for (auto& [_, content] : order.slots) content = content.copy_to(order.device);
+    device = find_device(order.device);
+    device->use([&] {
+      order.initial = order.initial.copy_to(order.device);
+      for (auto& [_, content] : order.slots) content = content.copy_to(order.device);
+    });
   } catch (...) {
     return status_of(std::current_exception())
         .wrap(fmt::format("variable \"{}\" on {} of its server", order.name, order.device));
   }
   return {};
+}
+
+/// Throws for a name that is none of a device of this process.
+std::shared_ptr<served_device> parameter_server_state::find_device(const std::string& asked) {
+  const auto canonical = device_name::parse(asked).type == "GPU" ? accelerator_of(asked).name() : "CPU:0";
+  auto& device = devices_[canonical];
+  if (!device) device = std::make_shared<served_device>(options_.device_limit, options_.late_device_limit);
+  return device;
 }
 
 status parameter_server_state::release(shard_numbers shards) {
@@ -376,8 +392,9 @@ parameter_server_actor::behavior_type parameter_server(parameter_server_state::p
 }
 
 shard_actor::behavior_type shard(shard_state::pointer self, shard_order order, std::uint64_t incarnation,
-                                 std::shared_ptr<const session_gate> gate, parameter_server_options options) {
-  return self->state.make_behavior(std::move(order), incarnation, std::move(gate), options);
+                                 std::shared_ptr<const session_gate> gate, std::shared_ptr<served_device> device,
+                                 parameter_server_options options) {
+  return self->state.make_behavior(std::move(order), incarnation, std::move(gate), std::move(device), options);
 }
 
 }  // namespace troupe

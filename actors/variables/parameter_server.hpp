@@ -21,6 +21,7 @@
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/actors/variables/client_memory.hpp>
 #include <troupe/actors/variables/parameter_server_options.hpp>
+#include <troupe/actors/variables/served_device.hpp>
 #include <troupe/actors/variables/session_gate.hpp>
 
 #include <caf/stateful_actor.hpp>
@@ -44,7 +45,8 @@ class shard_state {
   explicit shard_state(pointer self) : self_(self) {}
   ~shard_state();
   shard_actor::behavior_type make_behavior(shard_order order, std::uint64_t incarnation,
-                                           std::shared_ptr<const session_gate> gate, parameter_server_options options);
+                                           std::shared_ptr<const session_gate> gate,
+                                           std::shared_ptr<served_device> device, parameter_server_options options);
 
  private:
   using client_record = client_memory::client;
@@ -71,7 +73,8 @@ class shard_state {
   std::shared_ptr<const session_gate> gate_;
   std::uint64_t number_ = 0;
   std::string variable_;
-  std::string device_;
+  std::string device_name_;
+  std::shared_ptr<served_device> device_;
   tensor content_;
   std::map<std::string, tensor> slots_;
   std::int64_t step_ = 0;
@@ -100,7 +103,8 @@ class parameter_server_state {
   caf::result<caf::ok_atom> change_shards(std::uint64_t incarnation, wire<T>& message,
                                           status (parameter_server_state::*change)(T));
   status create(shard_orders orders);
-  status bring_to_device(shard_order& order) const;
+  status bring_to_device(shard_order& order, std::shared_ptr<served_device>& device);
+  std::shared_ptr<served_device> find_device(const std::string& asked);
   status release(shard_numbers shards);
   void end_shard(std::uint64_t number);
   status meant_for_another() const;
@@ -110,12 +114,16 @@ class parameter_server_state {
   parameter_server_options options_;
   std::unordered_map<std::uint64_t, shard_actor> shards_;
   std::shared_ptr<session_gate> gate_ = std::make_shared<session_gate>();
+  /// By name, those that shards are or were on.
+  std::map<std::string, std::shared_ptr<served_device>> devices_;
   /// One lane: a deletion must not overtake the creation before it.
   std::optional<inbox<int>> inbox_;
 };
 
+/// `device`: that of the order, where its tensors are.
 shard_actor::behavior_type shard(shard_state::pointer self, shard_order order, std::uint64_t incarnation,
-                                 std::shared_ptr<const session_gate> gate, parameter_server_options options);
+                                 std::shared_ptr<const session_gate> gate, std::shared_ptr<served_device> device,
+                                 parameter_server_options options);
 
 /// `incarnation`: of the process.
 parameter_server_actor::behavior_type parameter_server(parameter_server_state::pointer self, std::uint64_t incarnation,

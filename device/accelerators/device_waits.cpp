@@ -1,5 +1,4 @@
 #include <troupe/device/accelerators/device_waits.hpp>
-#include <troupe/device/base/error.hpp>
 
 #include <fmt/format.h>
 
@@ -31,7 +30,7 @@ device_waits_until::device_waits_until(std::chrono::steady_clock::time_point dea
 device_waits_until::~device_waits_until() { deadline_here = before_; }
 
 void throw_device_is_late(const std::string& device, std::string_view where) {
-  throw deadline_exceeded_error{fmt::format(
+  throw device_is_late_error{fmt::format(
       "{} has not come to the end of its work in time: {}; if it hangs, go on with the devices that are left", device,
       where)};
 }

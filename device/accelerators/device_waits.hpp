@@ -5,6 +5,8 @@
 // may be long; where a program's runtime knows by when a thread's work has to be done, it says so here.
 #pragma once
 
+#include <troupe/device/base/error.hpp>
+
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -33,7 +35,13 @@ class device_waits_until {
 /// When a wait that begins now has to end.
 std::chrono::steady_clock::time_point device_wait_deadline();
 
-/// deadline_exceeded_error: the device has not come to the end of its work; `where`: what it does, as far as known.
+/// A wait for a device was over before its work.
+class device_is_late_error : public deadline_exceeded_error {
+ public:
+  using deadline_exceeded_error::deadline_exceeded_error;
+};
+
+/// device_is_late_error; `where`: what the device does, as far as known.
 [[noreturn]] void throw_device_is_late(const std::string& device, std::string_view where);
 
 }  // namespace troupe

@@ -48,20 +48,26 @@ struct server_room : virtual_system {
   explicit server_room(const parameter_server_options& options = {}, const std::string& device = "CPU:0") {
     const shard_order order{
         .shard = number, .name = "w", .initial = large_tensor(0.0f).copy_to(device), .device = device};
-    handle = spawn(shard, order, incarnation, gate, options);
+    const auto place = std::make_shared<served_device>(options.device_limit, options.late_device_limit);
+    handle = spawn(shard, order, incarnation, gate, place, options);
+    auto beside = order;
+    beside.name = "v";
+    neighbour = spawn(shard, beside, incarnation, gate, place, options);
     run();
   }
 
-  std::shared_ptr<answered> operate(client_id client, link_number link, operation_batch batch) {
+  std::shared_ptr<answered> operate(client_id client, link_number link, operation_batch batch,
+                                    bool with_neighbour = false) {
     if (batch.shard == 0) batch.shard = number;
     if (batch.incarnation == 0) batch.incarnation = incarnation;
-    return operate(client, link, from_elsewhere(std::move(batch)));
+    return operate(client, link, from_elsewhere(std::move(batch)), with_neighbour);
   }
-  std::shared_ptr<answered> operate(client_id client, link_number link, wire<operation_batch> message) {
+  std::shared_ptr<answered> operate(client_id client, link_number link, wire<operation_batch> message,
+                                    bool with_neighbour = false) {
     auto result = std::make_shared<answered>();
     actor.act([&] {
       actor->open.ask(
-          handle, 1h, "an operation",
+          with_neighbour ? neighbour : handle, 1h, "an operation",
           [result](wire<outcome_batch>& answer) {
             result->there = true;
             result->refused = answer->refused;
@@ -88,6 +94,8 @@ struct server_room : virtual_system {
   installed_transport transport;
   std::shared_ptr<session_gate> gate = std::make_shared<session_gate>();
   shard_actor handle;
+  /// On the same device.
+  shard_actor neighbour;
   simulated_actor<asker> actor{*this};
 };
 
@@ -411,6 +419,33 @@ BOOST_FIXTURE_TEST_CASE(an_optimizers_slots_are_there_and_come_back_with_a_snaps
   BOOST_TEST(snapshot.slots.at("momentum").device() == "CPU:0");
   BOOST_TEST(first_of(snapshot.slots.at("momentum")) == -0.5f);
   BOOST_TEST(snapshot.step == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(after_an_operation_that_was_late_all_on_its_device_give_up_sooner_until_one_ends_in_time,
+                        device_room) {
+  auto why_read_fails = [&, sequence = 0](bool with_neighbour) mutable {
+    const auto read =
+        operate(1, 1, batch_of({.sequence = std::uint64_t(++sequence), .kind = operation_kind::read}), with_neighbour);
+    BOOST_TEST_REQUIRE(read->there);
+    BOOST_TEST((read->outcomes.at(0).ended.code() == status_code::deadline_exceeded));
+    return read->outcomes.at(0).ended.render();
+  };
+  const auto is_sooner = [](const std::string& why) {
+    return why.find(
+               "the device had 250 ms, since an operation before did not end within 1000 ms; caused by "
+               "deadline_exceeded: GPU:0 has not come to the end of its work in time") != std::string::npos;
+  };
+  for (auto round = 0; round < 2; ++round) {
+    hang_emulated_gpu(device());
+    const auto first = why_read_fails(false);
+    BOOST_TEST(!is_sooner(first), first);
+    for (const auto with_neighbour : {true, false, true}) {
+      const auto next = why_read_fails(with_neighbour);
+      BOOST_TEST(is_sooner(next), next);
+    }
+    repair_emulated_gpu(device());
+    BOOST_TEST(content() == 0.0f);
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(a_device_that_hangs_or_fails_is_an_error_of_the_operation_that_names_it, device_room) {
