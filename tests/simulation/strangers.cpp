@@ -6,6 +6,7 @@
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/actors/variables/parameter_server.hpp>
 #include <troupe/runtime/actors.hpp>
+#include <troupe/runtime/cluster_coordinator.hpp>
 #include <troupe/runtime/exploration.hpp>
 #include <troupe/runtime/parameter_server_strategy.hpp>
 #include <troupe/runtime/remote_actors.hpp>
