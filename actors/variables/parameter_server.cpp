@@ -53,7 +53,6 @@ shard_actor::behavior_type shard_state::make_behavior(shard_order order, std::ui
   gate_ = std::move(gate);
   number_ = order.shard;
   variable_ = std::move(order.name);
-  device_name_ = std::move(order.device);
   device_ = std::move(device);
   content_ = std::move(order.initial);
   slots_ = std::move(order.slots);
@@ -220,7 +219,7 @@ operation_outcome shard_state::perform(const shard_operation& operation) {
 /// On the shard's device. What is read is brought to the host by perform().
 void shard_state::apply(const shard_operation& operation, operation_outcome& outcome) {
   const auto has_operand = changes(operation.kind) && operation.kind != operation_kind::call;
-  const auto operand = has_operand ? operation.operand.copy_to(device_name_) : tensor{};
+  const auto operand = has_operand ? operation.operand.copy_to(device_->name()) : tensor{};
   switch (operation.kind) {
     case operation_kind::read:
       outcome.content = content_;
@@ -267,7 +266,7 @@ void shard_state::call(const shard_operation& operation) {
   const auto result = entry.call(operation.arguments, {&current, 1});
   const auto next = result.get<tensor>();
   check_fits(*next, content_);
-  content_ = next->copy_to(device_name_);
+  content_ = next->copy_to(device_->name());
 }
 
 // --- server ---------------------------------------------------------------------------------------------------------
@@ -339,33 +338,32 @@ status parameter_server_state::create(shard_orders orders) {
     const auto number = order.shard;
     // A chief uses each number once. What comes again has been done, and values may have changed since.
     if (shards_.contains(number)) continue;
-    std::shared_ptr<served_device> device;
-    if (auto problem = bring_to_device(order, device); !problem.ok()) return problem;
-    shards_.emplace(number,
-                    self_->spawn<caf::monitored>(shard, std::move(order), incarnation_, gate_, device, options_));
+    try {
+      auto device = bring_to_device(order);
+      shards_.emplace(number, self_->spawn<caf::monitored>(shard, std::move(order), incarnation_, gate_,
+                                                           std::move(device), options_));
+    } catch (...) {
+      return status_of(std::current_exception())
+          .wrap(fmt::format("variable \"{}\" on {} of its server", order.name, order.device));
+    }
   }
   return {};
 }
 
-status parameter_server_state::bring_to_device(shard_order& order, std::shared_ptr<served_device>& device) {
-  try {
-    device = find_device(order.device);
-    device->use([&] {
-      order.initial = order.initial.copy_to(order.device);
-      for (auto& [_, content] : order.slots) content = content.copy_to(order.device);
-    });
-  } catch (...) {
-    return status_of(std::current_exception())
-        .wrap(fmt::format("variable \"{}\" on {} of its server", order.name, order.device));
-  }
-  return {};
+std::shared_ptr<served_device> parameter_server_state::bring_to_device(shard_order& order) {
+  auto device = find_device(order.device);
+  device->use([&] {
+    order.initial = order.initial.copy_to(order.device);
+    for (auto& [_, content] : order.slots) content = content.copy_to(order.device);
+  });
+  return device;
 }
 
 /// Throws for a name that is none of a device of this process.
 std::shared_ptr<served_device> parameter_server_state::find_device(const std::string& asked) {
   const auto canonical = device_name::parse(asked).type == "GPU" ? accelerator_of(asked).name() : "CPU:0";
   auto& device = devices_[canonical];
-  if (!device) device = std::make_shared<served_device>(options_.device_limit, options_.late_device_limit);
+  if (!device) device = std::make_shared<served_device>(canonical, options_.device_limit, options_.late_device_limit);
   return device;
 }
 

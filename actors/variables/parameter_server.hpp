@@ -73,7 +73,6 @@ class shard_state {
   std::shared_ptr<const session_gate> gate_;
   std::uint64_t number_ = 0;
   std::string variable_;
-  std::string device_name_;
   std::shared_ptr<served_device> device_;
   tensor content_;
   std::map<std::string, tensor> slots_;
@@ -103,7 +102,7 @@ class parameter_server_state {
   caf::result<caf::ok_atom> change_shards(std::uint64_t incarnation, wire<T>& message,
                                           status (parameter_server_state::*change)(T));
   status create(shard_orders orders);
-  status bring_to_device(shard_order& order, std::shared_ptr<served_device>& device);
+  std::shared_ptr<served_device> bring_to_device(shard_order& order);
   std::shared_ptr<served_device> find_device(const std::string& asked);
   status release(shard_numbers shards);
   void end_shard(std::uint64_t number);

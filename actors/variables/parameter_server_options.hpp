@@ -32,7 +32,7 @@ struct parameter_server_options {
 
   /// How long one operation, or making a shard, may wait for the server's device: it hangs beyond that.
   duration device_limit = std::chrono::seconds{30};
-  /// The same after one that took longer, until one ends in time (served_device.hpp).
+  /// How long it then has to answer at all, before anything else is asked of it (served_device.hpp).
   duration late_device_limit = std::chrono::milliseconds{250};
   inbox_limits inbox;
 };

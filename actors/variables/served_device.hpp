@@ -2,40 +2,46 @@
 //
 // Problem: who waits for a device that hangs keeps a thread of the server for the whole limit, and so does each next
 // operation; soon nothing else is served, not even variables in the host's memory. Solution: all shards on a device
-// know whether the last operation there was late. If so, the next have the shorter limit, until one ends in time.
+// know when it was late for one of them. Then the next first see whether it answers at all, for a short time, and leave
+// it alone if it doesn't.
 #pragma once
 
 #include <troupe/actors/fibers/time.hpp>
 #include <troupe/device/accelerators/device_waits.hpp>
 
 #include <atomic>
+#include <string>
 #include <utility>
 
 namespace troupe {
 
 class served_device {
  public:
-  served_device(duration limit, duration limit_when_late) : limit_(limit), limit_when_late_(limit_when_late) {}
+  /// `name`: any that tensor::copy_to takes.
+  served_device(std::string name, duration limit, duration limit_when_late)
+      : name_(std::move(name)), limit_(limit), limit_when_late_(limit_when_late) {}
+
+  const std::string& name() const noexcept { return name_; }
 
   /// Does it in the calling thread; waits for devices end with the limit. Throws what `work` throws, and
-  /// deadline_exceeded_error that says so when the limit was the shorter. Any thread, any number at once.
+  /// deadline_exceeded_error without having begun when the device was late before and does not answer within the
+  /// shorter limit. Any thread, any number at once.
   template <class Work>
   void use(Work&& work) {
-    const auto was_late = is_late_.load(std::memory_order_relaxed);
-    const device_waits_until end{std::chrono::steady_clock::now() + (was_late ? limit_when_late_ : limit_)};
+    if (is_late_.load(std::memory_order_relaxed)) require_answer();
+    const device_waits_until end{std::chrono::steady_clock::now() + limit_};
     try {
       std::forward<Work>(work)();
-    } catch (const device_is_late_error& late) {
+    } catch (const device_is_late_error&) {
       is_late_.store(true, std::memory_order_relaxed);
-      if (was_late) throw_is_late_again(late);
       throw;
     }
-    if (was_late) is_late_.store(false, std::memory_order_relaxed);
   }
 
  private:
-  [[noreturn]] void throw_is_late_again(const device_is_late_error& late) const;
+  void require_answer();
 
+  const std::string name_;
   const duration limit_;
   const duration limit_when_late_;
   std::atomic<bool> is_late_ = false;

@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_client_of_variables_is_of_its_own_process) {
     publish_actor(here.system(),
                   here.spawn(shard, shard_order{.shard = 1, .name = "w", .initial = tensor::of({0.0F})},
                              std::uint64_t{1}, std::make_shared<session_gate>(),
-                             std::make_shared<served_device>(1s, 1s), parameter_server_options{}),
+                             std::make_shared<served_device>("CPU:0", 1s, 1s), parameter_server_options{}),
                   port, 1s);
   });
   world.host("client", [&](simulated_host& here) {
