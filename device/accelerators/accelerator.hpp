@@ -128,8 +128,9 @@ class accelerator {
   // -- collectives: device_group.hpp has the rules --------------------------------------------------------------------
 
   /// The id of a new group, for all that shall join it.
-  virtual device_group_id new_group() = 0;
-  /// Begins to join that group of devices of this kind, each another GPU.
+  virtual device_group_id new_group(group_reach reach) = 0;
+  /// Begins to join that group of devices of this kind, each another GPU. Emulated ones of several processes, which
+  /// have to be on one host, wait here for each other, as device_waits.hpp says.
   virtual std::unique_ptr<device_group> join_group(const device_group_id& id, int rank, int size) = 0;
   /// The point behind all collectives that are launched now.
   virtual std::unique_ptr<work_point> record_collectives() = 0;

@@ -8,7 +8,9 @@
 
 namespace troupe {
 
-/// Which implementation reduces: `automatic` chooses by the devices of the group.
+/// Which implementation reduces: `automatic` chooses by the devices of the group. `ring`: through the hosts' memory.
+/// `nccl`: NCCL over all GPUs of the group, also those of other processes, where `automatic` has one replica of each
+/// process stand for its others; an error where it can't be (communication_plan.hpp).
 enum class communication_implementation : std::uint8_t { automatic, ring, nccl };
 
 std::string to_string(communication_implementation which);

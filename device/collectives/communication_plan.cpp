@@ -45,7 +45,10 @@ std::string list_of(const std::vector<replica_device>& devices) {
 std::string_view reason_against_nccl(const communication_case& given) {
   if (!std::ranges::all_of(given.devices, is_gpu)) return "NCCL connects GPUs only";
   if (given.replicas_are_simulated) return "the replicas of a simulation share one thread";
-  if (given.processes > 1 && given.devices.size() == 1) return "it is the only one of its process";
+  const auto is_asked_for = given.implementation == communication_implementation::nccl;
+  if (given.processes > 1 && given.devices.size() == 1 && !is_asked_for) return "it is the only one of its process";
+  if (given.hosts > 1 && is_asked_for && is_emulated(given.devices))
+    return "emulated GPUs of several processes meet in the memory of one host";
   std::set<int> physical;
   for (const auto& device : given.devices) physical.insert(*device.gpu);
   if (physical.size() < given.devices.size()) return "some of them are logical devices of one GPU, which NCCL refuses";
@@ -57,12 +60,11 @@ std::string chosen_against_nccl(const communication_case& given) {
   std::string reason{reason_against_nccl(given)};
   const auto has_nccl = given.nccl_built || is_emulated(given.devices);
   if (given.implementation == communication_implementation::nccl) {
-    if (reason.empty() && given.processes > 1) reason = "between processes tensors travel through the hosts' memory";
     if (!reason.empty())
       throw invalid_argument_error{
           fmt::format("the implementation \"nccl\" cannot serve {} in {}: {}; use \"auto\"", list_of(given.devices),
                       given.processes > 1 ? fmt::format("{} processes", given.processes) : "one process", reason)};
-    if (!has_nccl && given.devices.size() > 1)
+    if (!has_nccl && (given.devices.size() > 1 || given.processes > 1))
       throw unavailable_error{
           "the implementation \"nccl\" was asked for, but this troupe was built without NCCL; use \"auto\", or build "
           "troupe with NCCL and -DTROUPE_CUDA=ON"};
@@ -77,7 +79,11 @@ std::string describe_replicas(const communication_plan& plan) {
   const auto where = fmt::format("{} {} on {}", count, count == 1 ? "replica" : "replicas", list_of(plan.devices));
   if (plan.among_replicas == replica_transport::alone) return where + ", which is alone";
   if (plan.among_replicas == replica_transport::nccl)
-    return (is_emulated(plan.devices) ? "NCCL as emulated, " : "NCCL, ") + where;
+    return fmt::format("NCCL{}{}, {}", is_emulated(plan.devices) ? " as emulated" : "",
+                       plan.nccl_spans_processes
+                           ? fmt::format(" over all {} ranks", count * static_cast<std::size_t>(plan.processes))
+                           : "",
+                       where);
   auto text = count == 1 ? where : "threads in shared memory, " + where;
   if (std::ranges::any_of(plan.devices, is_gpu))
     text += fmt::format(", GPUs through the host's memory ({})", plan.reason_against_nccl);
@@ -88,13 +94,17 @@ std::string describe_processes(const communication_plan& plan) {
   const auto because =
       plan.reason_for_transport.empty() ? std::string{} : fmt::format(" ({})", plan.reason_for_transport);
   const auto hosts = plan.hosts == 1 ? "one host" : fmt::format("{} hosts", plan.hosts);
+  const auto over = [&](std::string_view transport) {
+    return fmt::format("; {} {}, {} ranks on {}{}", plan.nccl_spans_processes ? "controlled over" : "between processes",
+                       transport, plan.processes, hosts, because);
+  };
   switch (plan.among_processes) {
     case process_transport::none:
       return "";
     case process_transport::shared_memory:
-      return fmt::format("; between processes shared memory, {} ranks on {}{}", plan.processes, hosts, because);
+      return over("shared memory");
     case process_transport::tcp:
-      return fmt::format("; between processes TCP, {} ranks on {}{}", plan.processes, hosts, because);
+      return over("TCP");
   }
   return "";
 }
@@ -135,6 +145,7 @@ communication_plan plan_communication(const communication_case& given) {
   const auto against_nccl = chosen_against_nccl(given);
   if (given.devices.size() == 1 && given.processes == 1) return plan;
   plan.among_replicas = against_nccl.empty() ? replica_transport::nccl : replica_transport::threads;
+  plan.nccl_spans_processes = given.processes > 1 && given.implementation == communication_implementation::nccl;
   if (std::ranges::any_of(given.devices, is_gpu)) plan.reason_against_nccl = against_nccl;
   return plan;
 }

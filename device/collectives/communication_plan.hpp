@@ -10,13 +10,14 @@
 //   CPUs                           any        auto, ring      threads that share memory
 //   GPUs, each another one         any        auto            NCCL, emulated for emulated GPUs; without NCCL in this
 //                                                             build, or in a simulation: threads
-//   GPUs, each another one         1          nccl            NCCL
+//   GPUs, each another one         any        nccl            NCCL, over the GPUs of all processes
 //   GPUs, each another one         any        ring            threads; GPUs copy through the host
 //   others, of GPUs                any        auto, ring      threads; GPUs copy through the host
 //   others                         any        nccl            an error that says why
 //
 // Between processes the first replica of each stands for all of its process, with tensors in host memory: over shared
-// memory if all processes are on one host, else over TCP, unless the program chooses. Semantics: semantics.md 3.1.
+// memory if all processes are on one host, else over TCP, unless the program chooses. Not so where NCCL spans them all:
+// it finds its own way, and there the processes only compare what they are about to call. Semantics: semantics.md 3.1.
 #pragma once
 
 #include <troupe/device/collectives/communication_options.hpp>
@@ -70,6 +71,8 @@ struct communication_plan {
   process_transport among_processes = process_transport::none;
   /// Why that one; may be empty.
   std::string reason_for_transport;
+  /// Tensors go from GPU to GPU of other processes, too; what connects the processes only controls that.
+  bool nccl_spans_processes = false;
   int processes = 1;
   int hosts = 1;
   /// Why GPUs, if there are any, copy through the host; otherwise empty.

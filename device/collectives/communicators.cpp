@@ -30,12 +30,11 @@ communicator_list connect(const communication_plan& plan, std::shared_ptr<commun
     on_devices = [devices = names_of(plan)](communicator_list controls) {
       return make_device_communicators(std::move(controls), devices);
     };
-  if (processes) {
-    const std::vector<int> everywhere(static_cast<std::size_t>(plan.processes), replicas);
-    return make_hierarchical_communicators(std::move(processes), everywhere, make_local, on_devices);
-  }
-  auto on_host = make_local(replicas);
-  return on_devices ? on_devices(std::move(on_host)) : std::move(on_host);
+  if (!processes) return on_devices ? on_devices(make_local(replicas)) : make_local(replicas);
+  const std::vector<int> everywhere(static_cast<std::size_t>(plan.processes), replicas);
+  if (plan.nccl_spans_processes)
+    return on_devices(make_hierarchical_communicators(std::move(processes), everywhere, make_local));
+  return make_hierarchical_communicators(std::move(processes), everywhere, make_local, on_devices);
 }
 
 }  // namespace

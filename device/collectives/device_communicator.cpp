@@ -1,7 +1,9 @@
 #include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/accelerators/device_waits.hpp>
 #include <troupe/device/collectives/device_communicator.hpp>
+#include <troupe/device/collectives/internal/deadline.hpp>
 #include <troupe/device/collectives/internal/launch_order.hpp>
+#include <troupe/device/collectives/internal/launch_turn.hpp>
 #include <troupe/device/tensor/internal/borrowed_tensor.hpp>
 
 #include <fmt/format.h>
@@ -53,11 +55,13 @@ struct announcement {
 
 class device_communicator final : public communicator {
  public:
-  device_communicator(std::unique_ptr<communicator> control, accelerator& device, std::shared_ptr<launch_order> order)
+  device_communicator(std::unique_ptr<communicator> control, accelerator& device, std::shared_ptr<launch_order> order,
+                      int processes)
       : communicator(control->rank(), control->size(), device.name()),
         control_(std::move(control)),
         accelerator_(device),
-        order_(std::move(order)) {}
+        reach_(processes == 1 ? group_reach::one_process : group_reach::several_processes),
+        turn_(std::move(order), *control_, processes) {}
 
   ~device_communicator() override {
     if (group_ && !broken()) group_->finish(clock::now() + finish_patience);
@@ -71,7 +75,7 @@ class device_communicator final : public communicator {
       group = group_;
     }
     control_->abort(std::move(why));  // first: whoever the others end looks there for the reason
-    order_->close();
+    turn_.close();
     if (group) group->abort();
   }
 
@@ -109,8 +113,8 @@ class device_communicator final : public communicator {
 
   std::unique_ptr<started_collective> start_all(std::span<const prepared_call> calls,
                                                 clock::time_point deadline) override {
-    if (const auto why = broken()) throw_status(*why);
     return unless_it_breaks(deadline, [&]() -> std::unique_ptr<started_collective> {
+      if (const auto why = broken()) throw_status(*why);  // perhaps by another process, not yet here
       agree(calls, deadline);
       const auto needed = launches_of(calls);
       if (needed.empty()) return nullptr;
@@ -195,7 +199,7 @@ class device_communicator final : public communicator {
 
   /// Rank 0's id, on every rank.
   device_group_id share_id(clock::time_point deadline) {
-    auto id = rank() == 0 ? accelerator_.new_group() : device_group_id{};
+    auto id = rank() == 0 ? accelerator_.new_group(reach_) : device_group_id{};
     auto bytes = tensor::uninitialised(dtype::uint8, {static_cast<std::int64_t>(id.size())});
     std::memcpy(bytes.mutable_data(), id.data(), id.size());
     control_->broadcast(bytes, 0, left_until(deadline));
@@ -237,7 +241,7 @@ class device_communicator final : public communicator {
     const auto name = calls.size() == 1
                           ? to_string(calls.front().call)
                           : fmt::format("{} and {} others", to_string(calls.front().call), calls.size() - 1);
-    if (!order_->begin(deadline)) {
+    if (!turn_.begin(deadline)) {
       if (const auto why = broken()) throw_status(*why);
       throw deadline_exceeded_error{
           fmt::format("{} on {}: until the deadline another group launched on one of its devices", name, device())};
@@ -247,7 +251,7 @@ class device_communicator final : public communicator {
       with_group([&](device_group& group) { group.launch(each.call, each.input, each.output); });
       wait_until([this] { return is_settled(); }, name, deadline);
     }
-    order_->end();
+    turn_.end();
     started->are_launched();
     return started;
   }
@@ -308,13 +312,10 @@ class device_communicator final : public communicator {
                     what, rank(), size(), device())};
   }
 
-  static clock::duration left_until(clock::time_point deadline) {
-    return std::max(deadline - clock::now(), clock::duration{1});
-  }
-
   const std::unique_ptr<communicator> control_;
   accelerator& accelerator_;
-  const std::shared_ptr<launch_order> order_;
+  const group_reach reach_;
+  launch_turn turn_;
   std::shared_ptr<device_group> group_;  // null before it is joined; written under the mutex
   mutable std::mutex mutex_;
   std::optional<status> broken_;
@@ -327,10 +328,16 @@ std::vector<std::unique_ptr<communicator>> make_device_communicators(
   if (controls.size() != devices.size())
     throw invalid_argument_error{
         fmt::format("{} devices can't be controlled by a group of {}", devices.size(), controls.size())};
+  const auto ranks = controls.empty() ? 0 : controls.front()->size();
+  const auto here = static_cast<int>(devices.size());
+  if (here > 0 && ranks % here != 0)
+    throw invalid_argument_error{
+        fmt::format("{} ranks can't be {} in each process; expected as many devices in all processes", ranks, here)};
   const auto order = std::make_shared<launch_order>(devices);
   std::vector<std::unique_ptr<communicator>> ends;
   for (auto i = std::size_t{0}; i < devices.size(); ++i)
-    ends.push_back(std::make_unique<device_communicator>(std::move(controls[i]), accelerator_of(devices[i]), order));
+    ends.push_back(
+        std::make_unique<device_communicator>(std::move(controls[i]), accelerator_of(devices[i]), order, ranks / here));
   return ends;
 }
 

@@ -17,11 +17,15 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 namespace troupe {
 
 /// Bytes that only the kind of accelerator understands which has made them; as many as NCCL's ids have.
 using device_group_id = std::array<std::byte, 128>;
+
+/// Where the ranks of a group are.
+enum class group_reach : std::uint8_t { one_process, several_processes };
 
 /// One rank's part in a group: accelerator::join_group begins it, is_settled() says when all have joined. One thread at
 /// a time, but for abort().

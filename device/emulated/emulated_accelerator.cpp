@@ -339,7 +339,7 @@ class emulated_accelerator final : public accelerator {
 
   // -- collectives ----------------------------------------------------------------------------------------------------
 
-  device_group_id new_group() override { return emulation::new_group(); }
+  device_group_id new_group(group_reach reach) override { return emulation::new_group(reach); }
 
   std::unique_ptr<device_group> join_group(const device_group_id& id, int rank, int size) override {
     return emulation::join_group(

@@ -1,5 +1,6 @@
 // GPUs that fail, hang, are slow or run out of memory, in random collectives and merge_calls of 2 processes with 2
-// (emulated) GPUs each: nobody hangs, what is computed is right, and the processes go on together (D-1, B-2).
+// (emulated) GPUs each, which reduce inside a process and cross with one leader, or by NCCL over all (D4): nobody
+// hangs, what is computed is right, and the processes go on together (D-1, B-2).
 #include "process_cluster.hpp"
 #include "test_program.hpp"
 
@@ -96,9 +97,9 @@ bool step(const strategy& strategy, const distributed_variable& v, const plan_of
 }
 
 /// Steps until all processes have had their faults. A step that fails ends for all; they meet again.
-void suffer(process_group& group) {
+void suffer(process_group& group, communication_implementation implementation, int usual_faults) {
   emulate_gpus(2, {.delay_max = 50us, .seed = static_cast<std::uint64_t>(group.rank())});
-  const auto faults = number_from_environment("TROUPE_DEVICE_FAULTS", 200) / processes;
+  const auto faults = number_from_environment("TROUPE_DEVICE_FAULTS", usual_faults) / processes;
   std::mt19937_64 random{static_cast<std::uint64_t>(number_from_environment("TROUPE_DEVICE_SEED", 1)) * processes +
                          static_cast<std::uint64_t>(group.rank())};
   auto suffered = 0;
@@ -106,7 +107,8 @@ void suffer(process_group& group) {
   for (auto is_over = false; !is_over;) {
     const auto started = std::chrono::steady_clock::now();
     const auto why = status_of_call([&] {
-      const multi_worker_mirrored_strategy strategy{group, {"GPU:0", "GPU:1"}, {.step_limit = step_limit}};
+      const multi_worker_mirrored_strategy strategy{
+          group, {"GPU:0", "GPU:1"}, {.step_limit = step_limit, .communication = {.implementation = implementation}}};
       const auto v = strategy.variable("v", 0.0f, {.aggregation = variable_aggregation::sum});
       while (!is_over) {
         const auto has_more = suffered < faults;
@@ -126,9 +128,13 @@ void suffer(process_group& group) {
   say("over: {} faults, {} steps failed", suffered, failed_steps);
 }
 
-const group_program suffers{"suffers_device_faults", suffer};
+void suffer_with_leaders(process_group& group) { suffer(group, communication_implementation::automatic, 200); }
+void suffer_by_nccl(process_group& group) { suffer(group, communication_implementation::nccl, 100); }
 
-BOOST_AUTO_TEST_CASE(random_faults_of_gpus_in_any_collective_or_merge_call_hang_nobody) {
+const group_program suffers_with_leaders{"suffers_device_faults", suffer_with_leaders};
+const group_program suffers_by_nccl{"suffers_device_faults_by_nccl", suffer_by_nccl};
+
+void require_that_nobody_hangs(const group_program& suffers) {
   process_cluster cluster{suffers.name(), {.workers = processes - 1, .servers = 0}};
   cluster.start();
   for (const auto* task : {"[chief]", "[worker 0]"}) {
@@ -137,6 +143,14 @@ BOOST_AUTO_TEST_CASE(random_faults_of_gpus_in_any_collective_or_merge_call_hang_
     BOOST_TEST(line.find(" 0 steps failed") == std::string::npos, line);
   }
   for (const auto& task : cluster.tasks()) BOOST_TEST(to_string(cluster.end_of(task, 20s)) == "exit code 0");
+}
+
+BOOST_AUTO_TEST_CASE(random_faults_of_gpus_in_any_collective_or_merge_call_hang_nobody) {
+  require_that_nobody_hangs(suffers_with_leaders);
+}
+
+BOOST_AUTO_TEST_CASE(random_faults_of_gpus_that_nccl_connects_over_the_processes_hang_nobody) {
+  require_that_nobody_hangs(suffers_by_nccl);
 }
 
 }  // namespace

@@ -29,8 +29,9 @@ const std::vector<std::string> two_devices{"CPU:0", "CPU:1"};
 
 // --- results --------------------------------------------------------------------------------------------------------
 
-void compute_on(process_group& group, const std::vector<std::string>& devices) {
-  const multi_worker_mirrored_strategy strategy{group, devices};
+void compute_on(process_group& group, const std::vector<std::string>& devices,
+                communication_implementation implementation = communication_implementation::automatic) {
+  const multi_worker_mirrored_strategy strategy{group, devices, {.communication = {.implementation = implementation}}};
   say("by {}", strategy.extended().communicator_description());
   const auto ids = strategy.run([] { return replica_context::current().replica_id_in_sync_group(); });
   say("ids {} {} of {}", ids[0], ids[1], strategy.num_replicas_in_sync());
@@ -59,8 +60,14 @@ void compute_on_emulated_gpus(process_group& group) {
   compute_on(group, {"GPU:0", "GPU:1"});
 }
 
+void compute_by_nccl(process_group& group) {
+  emulate_gpus(2, {.delay_max = 200us, .seed = static_cast<std::uint64_t>(group.rank())});
+  compute_on(group, {"GPU:0", "GPU:1"}, communication_implementation::nccl);
+}
+
 const group_program computes{"computes", compute_on_cpus};
 const group_program computes_on_gpus{"computes_on_gpus", compute_on_emulated_gpus};
+const group_program computes_by_nccl{"computes_by_nccl", compute_by_nccl};
 
 void require_results(const group_program& program, const std::string& connection) {
   process_cluster cluster{program.name(), {.workers = 1, .servers = 0}};
@@ -88,6 +95,13 @@ BOOST_AUTO_TEST_CASE(replicas_on_emulated_gpus_of_all_processes_compute_the_same
   require_results(computes_on_gpus,
                   "NCCL as emulated, 2 replicas on GPU:0..1; between processes shared memory, 2 ranks on one host; "
                   "reductions and gathers outside of replicas on CPU:0");
+}
+
+BOOST_AUTO_TEST_CASE(nccl_over_the_emulated_gpus_of_all_processes_computes_the_same) {
+  require_results(
+      computes_by_nccl,
+      "NCCL as emulated over all 4 ranks, 2 replicas on GPU:0..1; controlled over shared memory, 2 ranks on "
+      "one host; reductions and gathers outside of replicas on CPU:0");
 }
 
 void disagree(process_group& group) {

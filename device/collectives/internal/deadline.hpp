@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 
@@ -19,6 +20,11 @@ inline communicator::clock::time_point deadline_after(
     throw invalid_argument_error{fmt::format("{}: the limit is {} ns; expected a positive time", what, limit.count())};
   constexpr auto end = communicator::clock::time_point::max();
   return limit < end - now ? now + limit : end;
+}
+
+/// What is left for a part of a call, as a limit: positive.
+inline std::chrono::nanoseconds left_until(communicator::clock::time_point deadline) {
+  return std::max(deadline - communicator::clock::now(), communicator::clock::duration{1});
 }
 
 }  // namespace troupe

@@ -27,9 +27,20 @@ bool launch_order::begin(std::chrono::steady_clock::time_point deadline) {
   auto& all = launching();
   std::unique_lock lock{all.mutex};
   if (!all.changed.wait_until(lock, deadline, [this] { return closed_ || can_begin(); }) || closed_) return false;
-  if (!has_turn_) all.busy.insert(devices_.begin(), devices_.end());
-  has_turn_ = true;
+  take_turn();
   return true;
+}
+
+bool launch_order::try_begin() {
+  const std::scoped_lock lock{launching().mutex};
+  if (closed_ || !can_begin()) return false;
+  take_turn();
+  return true;
+}
+
+void launch_order::withdraw() {
+  const std::scoped_lock lock{launching().mutex};
+  if (has_turn_) give_devices_back();
 }
 
 void launch_order::end() {
@@ -51,6 +62,11 @@ void launch_order::close() noexcept {
 bool launch_order::can_begin() const {
   return has_turn_ ||
          std::ranges::none_of(devices_, [](const std::string& device) { return launching().busy.contains(device); });
+}
+
+void launch_order::take_turn() {
+  if (!has_turn_) launching().busy.insert(devices_.begin(), devices_.end());
+  has_turn_ = true;
 }
 
 void launch_order::give_devices_back() {

@@ -1,4 +1,5 @@
-// In which order the groups of a process launch their collectives on devices. Private to device_communicator.cpp.
+// In which order the groups of a process launch their collectives on devices. Private to launch_turn.cpp, which has the
+// order over several processes.
 //
 // Problem: a launch waits in its device's queue for those of the group's other devices. Two groups over the same
 // devices, used by different threads, may launch A, B on one and B, A on the other: then both wait for each other, for
@@ -23,6 +24,10 @@ class launch_order {
   /// Each rank before it launches a call on which all have agreed. True once it is the group's turn, false at the
   /// deadline, or when the group was closed.
   [[nodiscard]] bool begin(std::chrono::steady_clock::time_point deadline);
+  /// The same without waiting.
+  [[nodiscard]] bool try_begin();
+  /// Gives the turn back, of which no rank has made use yet. Nothing without one.
+  void withdraw();
   /// Each rank when it has launched. The last one ends the group's turn.
   void end();
   /// The group launches nothing any more.
@@ -30,6 +35,7 @@ class launch_order {
 
  private:
   bool can_begin() const;
+  void take_turn();
   void give_devices_back();
 
   const std::vector<std::string> devices_;

@@ -1,8 +1,8 @@
 #include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/accelerators/device_waits.hpp>
+#include <troupe/device/collectives/internal/deadline.hpp>
 #include <troupe/device/collectives/internal/through_host_communicator.hpp>
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -40,7 +40,7 @@ class through_host_communicator final : public communicator {
   }
 
   tensor perform_on_host(const collective& call, tensor x, clock::time_point deadline) {
-    const auto limit = std::max(deadline - clock::now(), clock::duration{1});
+    const auto limit = left_until(deadline);
     switch (call.kind) {
       case collective_kind::all_reduce:
         host_->all_reduce(x, call.op, limit);

@@ -125,7 +125,7 @@ class cuda_accelerator final : public accelerator {
 
   // -- collectives ----------------------------------------------------------------------------------------------------
 
-  device_group_id new_group() override { return new_nccl_group(); }
+  device_group_id new_group(group_reach) override { return new_nccl_group(); }
   std::unique_ptr<device_group> join_group(const device_group_id& id, int rank, int size) override {
     return join_nccl_group(name(), id, rank, size);
   }

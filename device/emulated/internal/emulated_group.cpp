@@ -1,4 +1,7 @@
+#include <troupe/device/accelerators/device_waits.hpp>
 #include <troupe/device/base/error.hpp>
+#include <troupe/device/collectives/internal/deadline.hpp>
+#include <troupe/device/collectives/shared_memory_communicator.hpp>
 #include <troupe/device/collectives/thread_communicator.hpp>
 #include <troupe/device/emulated/internal/emulated_group.hpp>
 #include <troupe/device/tensor/internal/borrowed_tensor.hpp>
@@ -6,11 +9,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <random>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,15 +28,25 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// A group of which some ranks have joined.
+/// The ranks of a group, or those that have yet to join it.
 struct gathering {
-  explicit gathering(int size) : ends(make_thread_communicators(size)) {}
+  explicit gathering(int ranks) : size(ranks), ends(make_thread_communicators(ranks)) {}
+  /// Of one rank, whose others are elsewhere.
+  gathering() : size(1) {}
 
+  const int size;
   /// By rank; null once taken.
   std::vector<std::unique_ptr<communicator>> ends;
-  std::atomic<std::size_t> joined{0};
+  std::atomic<int> joined{0};
 };
 
+/// A rank's end of a group, which it has yet to join in its device's queue.
+struct place {
+  std::shared_ptr<gathering> group;
+  std::unique_ptr<communicator> end;
+};
+
+/// The groups of which all ranks are in this process.
 class gatherings {
  public:
   static gatherings& instance() {
@@ -38,18 +56,17 @@ class gatherings {
 
   std::uint64_t next_id() { return ++last_id_; }
 
-  std::pair<std::shared_ptr<gathering>, std::unique_ptr<communicator>> join(std::uint64_t id, int rank, int size) {
+  place join(std::uint64_t id, int rank, int size) {
     const std::scoped_lock lock{mutex_};
     if (id == 0 || id > last_id_) throw invalid_argument_error{"this is no id of a group of emulated GPUs"};
     std::erase_if(open_, [](const auto& each) { return each.second.expired(); });
     auto group = open_[id].lock();
     if (!group) open_[id] = group = std::make_shared<gathering>(size);
-    const auto expected = static_cast<int>(group->ends.size());
-    if (size != expected || rank < 0 || rank >= size || !group->ends[static_cast<std::size_t>(rank)])
+    if (size != group->size || rank < 0 || rank >= size || !group->ends[static_cast<std::size_t>(rank)])
       throw invalid_argument_error{
           fmt::format("rank {} of {} can't join a group of {}: it has joined before, or the "
                       "group has no such rank",
-                      rank, size, expected)};
+                      rank, size, group->size)};
     auto end = std::move(group->ends[static_cast<std::size_t>(rank)]);
     return {std::move(group), std::move(end)};
   }
@@ -59,6 +76,24 @@ class gatherings {
   std::atomic<std::uint64_t> last_id_{0};
   std::map<std::uint64_t, std::weak_ptr<gathering>> open_;
 };
+
+/// What an id says: the number of a group of this process, or the name under which processes meet.
+struct group_name {
+  std::uint64_t number;
+  std::array<char, sizeof(device_group_id) - sizeof(std::uint64_t)> of_processes;  // empty, or with a 0 behind it
+};
+
+/// That nobody else on this host has.
+std::string new_name_of_processes() {
+  std::random_device random;
+  return fmt::format("emulated-gpus-{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
+/// Meets the ranks of other processes.
+place meet(std::string_view name, int rank, int size) {
+  auto end = make_shared_memory_communicator(std::string{name}, rank, size, left_until(device_wait_deadline()));
+  return {std::make_shared<gathering>(), std::move(end)};
+}
 
 /// Where the bytes of a launch are for the device's thread.
 struct launched {
@@ -123,8 +158,10 @@ class membership {
 
 class emulated_group final : public device_group {
  public:
-  emulated_group(std::shared_ptr<gathering> all, std::unique_ptr<communicator> end, group_device device)
-      : all_(std::move(all)), self_(std::make_shared<membership>(std::move(end))), device_(std::move(device)) {
+  emulated_group(place mine, group_device device)
+      : all_(std::move(mine.group)),
+        self_(std::make_shared<membership>(std::move(mine.end))),
+        device_(std::move(device)) {
     device_.queue("joining a group", [joining = all_] { ++joining->joined; });
   }
 
@@ -135,7 +172,7 @@ class emulated_group final : public device_group {
   bool is_settled() override {
     self_->throw_failure();
     if (aborted_) throw_status(why_aborted());
-    return all_->joined == all_->ends.size();
+    return all_->joined == all_->size;
   }
 
   void launch(const collective& call, const std::byte* input, std::byte* output) override {
@@ -172,18 +209,22 @@ class emulated_group final : public device_group {
 
 }  // namespace
 
-device_group_id new_group() {
-  const auto number = gatherings::instance().next_id();
-  device_group_id id{};
-  std::memcpy(id.data(), &number, sizeof(number));
-  return id;
+device_group_id new_group(group_reach reach) {
+  group_name name{};
+  if (reach == group_reach::one_process) {
+    name.number = gatherings::instance().next_id();
+  } else {
+    const auto text = new_name_of_processes();
+    std::ranges::copy(text, name.of_processes.begin());
+  }
+  return std::bit_cast<device_group_id>(name);
 }
 
 std::unique_ptr<device_group> join_group(const device_group_id& id, int rank, int size, group_device device) {
-  std::uint64_t number = 0;
-  std::memcpy(&number, id.data(), sizeof(number));
-  auto [group, end] = gatherings::instance().join(number, rank, size);
-  return std::make_unique<emulated_group>(std::move(group), std::move(end), std::move(device));
+  const auto name = std::bit_cast<group_name>(id);
+  const std::string_view text{name.of_processes.data(), ::strnlen(name.of_processes.data(), name.of_processes.size())};
+  auto mine = text.empty() ? gatherings::instance().join(name.number, rank, size) : meet(text, rank, size);
+  return std::make_unique<emulated_group>(std::move(mine), std::move(device));
 }
 
 }  // namespace troupe::emulation

@@ -102,6 +102,27 @@ BOOST_AUTO_TEST_CASE(different_gpus_take_nccl_in_each_of_several_processes) {
              "of replicas on CPU:0");
 }
 
+BOOST_AUTO_TEST_CASE(nccl_that_was_asked_for_spans_the_gpus_of_all_processes) {
+  const auto chosen = [](std::vector<replica_device> devices, int hosts) {
+    return plan_communication(
+        {.devices = std::move(devices), .processes = 2, .hosts = hosts, .implementation = nccl, .nccl_built = true});
+  };
+  BOOST_TEST(!plan(gpus({0, 1}), 2, 2).nccl_spans_processes);
+  BOOST_TEST(!plan(gpus({0, 1}), nccl).nccl_spans_processes);
+  for (const auto& each : {gpus({0, 1}), gpus({0})}) {
+    BOOST_TEST(chosen(each, 2).nccl_spans_processes);
+    BOOST_TEST((chosen(each, 2).among_replicas == replica_transport::nccl));
+  }
+  BOOST_TEST(chosen(gpus({0, 1}), 2).describe() ==
+             "NCCL over all 4 ranks, 2 replicas on GPU:0..1; controlled over TCP, 2 ranks on 2 hosts; reductions and "
+             "gathers outside of replicas on CPU:0");
+  auto emulated = gpus({0, 1});
+  for (auto& each : emulated) each.is_emulated = true;
+  BOOST_TEST(chosen(emulated, 1).describe() ==
+             "NCCL as emulated over all 4 ranks, 2 replicas on GPU:0..1; controlled over shared memory, 2 ranks on one "
+             "host; reductions and gathers outside of replicas on CPU:0");
+}
+
 BOOST_AUTO_TEST_CASE(emulated_gpus_have_nccl_emulated_whatever_was_built) {
   auto devices = gpus({0, 1});
   for (auto& each : devices) each.is_emulated = true;
@@ -136,10 +157,16 @@ BOOST_AUTO_TEST_CASE(nccl_that_was_asked_for_and_cannot_be_is_an_error_with_the_
   BOOST_CHECK_EXCEPTION(plan(mixed(), nccl), invalid_argument_error, says("cannot serve GPU:0..1, CPU:0"));
   BOOST_CHECK_EXCEPTION(plan(gpus({0, 0}), nccl), invalid_argument_error, says("logical devices of one GPU"));
   BOOST_CHECK_EXCEPTION(plan(gpus({0, 1}), nccl, false), unavailable_error, says("built without NCCL"));
-  BOOST_CHECK_EXCEPTION(
-      plan_communication(
-          {.devices = gpus({0, 1}), .processes = 2, .hosts = 1, .implementation = nccl, .nccl_built = true}),
-      invalid_argument_error, says("in 2 processes"));
+  const auto of_processes = [](std::vector<replica_device> devices, bool nccl_built) {
+    return plan_communication(
+        {.devices = std::move(devices), .processes = 2, .hosts = 2, .implementation = nccl, .nccl_built = nccl_built});
+  };
+  BOOST_CHECK_EXCEPTION(of_processes(gpus({0, 0}), true), invalid_argument_error, says("in 2 processes"));
+  BOOST_CHECK_EXCEPTION(of_processes(cpus(1), true), invalid_argument_error, says("NCCL connects GPUs only"));
+  BOOST_CHECK_EXCEPTION(of_processes(gpus({0}), false), unavailable_error, says("built without NCCL"));
+  auto emulated = gpus({0, 1});
+  for (auto& each : emulated) each.is_emulated = true;
+  BOOST_CHECK_EXCEPTION(of_processes(emulated, true), invalid_argument_error, says("in the memory of one host"));
 }
 
 // --- between processes -----------------------------------------------------------------------------------------------

@@ -58,6 +58,22 @@ BOOST_AUTO_TEST_CASE(a_group_that_is_closed_or_gone_gives_its_turn_back_and_begi
   BOOST_TEST(second.begin(after(1min)));
 }
 
+BOOST_AUTO_TEST_CASE(a_turn_that_is_free_can_be_taken_and_given_back_without_waiting) {
+  launch_order first{{"GPU:0", "GPU:1"}};
+  launch_order second{{"GPU:1"}};
+  BOOST_TEST(first.try_begin());
+  BOOST_TEST(first.try_begin());  // the other rank
+  BOOST_TEST(!second.try_begin());
+  second.withdraw();  // has none
+  BOOST_TEST(!second.try_begin());
+  first.withdraw();
+  BOOST_TEST(second.try_begin());
+  BOOST_TEST(!first.try_begin());
+  second.end();
+  first.close();
+  BOOST_TEST(!first.try_begin());
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe

@@ -50,7 +50,7 @@ bool hangs(const std::string& device) {
 /// A group of two devices and a tensor of ones on each.
 struct pair_of_gpus {
   pair_of_gpus(const std::string& a, const std::string& b) : names{a, b} {
-    const auto id = accelerator_of(a).new_group();
+    const auto id = accelerator_of(a).new_group(group_reach::one_process);
     for (auto rank = 0; rank < 2; ++rank) {
       ranks.push_back(device(rank).join_group(id, rank, 2));
       values.push_back(tensor::full({100}, 1.0f).copy_to(names[static_cast<std::size_t>(rank)]));
@@ -118,7 +118,7 @@ std::vector<status> all_reduce_of(const std::vector<std::string>& devices, std::
 
 BOOST_AUTO_TEST_CASE(a_group_is_joined_when_all_its_ranks_have_joined) {
   auto& first = accelerator_of("GPU:0");
-  const auto id = first.new_group();
+  const auto id = first.new_group(group_reach::one_process);
   const auto mine = first.join_group(id, 0, 2);
   synchronize_device("GPU:0");
   BOOST_TEST(!mine->is_settled());
@@ -128,11 +128,19 @@ BOOST_AUTO_TEST_CASE(a_group_is_joined_when_all_its_ranks_have_joined) {
 
 BOOST_AUTO_TEST_CASE(who_can_not_join_is_told) {
   auto& device = accelerator_of("GPU:0");
-  const auto id = device.new_group();
+  const auto id = device.new_group(group_reach::one_process);
   const auto mine = device.join_group(id, 0, 2);
   BOOST_TEST(refuses<invalid_argument_error>([&] { device.join_group(id, 0, 2); }, "it has joined before"));
   BOOST_TEST(refuses<invalid_argument_error>([&] { device.join_group(id, 1, 3); }, "can't join a group of 2"));
   BOOST_TEST(refuses<invalid_argument_error>([&] { device.join_group({}, 0, 2); }, "no id of a group"));
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_in_vain_for_a_rank_of_another_process_is_told_whom) {
+  auto& device = accelerator_of("GPU:0");
+  const auto id = device.new_group(group_reach::several_processes);
+  const device_waits_until limit{steady_clock::now() + 200ms};
+  BOOST_TEST(refuses<deadline_exceeded_error>([&] { device.join_group(id, 0, 2); }, "rank 1 did not come"));
+  BOOST_TEST(refuses<deadline_exceeded_error>([&] { device.join_group(id, 1, 2); }, "nobody has opened the group"));
 }
 
 BOOST_AUTO_TEST_CASE(a_launch_waits_for_those_of_the_others_and_only_work_behind_it_waits_with_it) {
