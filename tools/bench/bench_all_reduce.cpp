@@ -1,6 +1,6 @@
 // all_reduce among threads of one process, against the memory's limit: a plain loop on as many threads that adds the
 // same elements and writes the sums to every rank's place, without waiting for anybody. And among emulated GPUs,
-// against the threads: what the way over devices adds.
+// against the threads: what the way over devices adds; and over processes against the way through the host.
 #include "bench_all_reduce.hpp"
 #include "bench_case.hpp"
 #include "bench_devices.hpp"
@@ -8,12 +8,16 @@
 #include <troupe/device/accelerators/accelerators.hpp>
 #include <troupe/device/collectives/communicators.hpp>
 #include <troupe/device/collectives/packing.hpp>
+#include <troupe/device/collectives/shared_memory_communicator.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <barrier>
 #include <future>
+#include <span>
+
+#include <unistd.h>
 
 namespace troupe::tools {
 
@@ -171,6 +175,45 @@ bench_case emulated_case(const all_reduce_size& size) {
       .measure = [bytes = size.bytes](const measuring_plan& plan, cluster&) { return measure_emulated(plan, bytes); }};
 }
 
+/// One emulated GPU in each of two processes, which share this one.
+ends_of_ranks connect_over_processes(communication_implementation which) {
+  const auto devices = emulated_devices();
+  const auto name = fmt::format("troupe-bench-{}-{}", to_string(which), ::getpid());
+  std::vector<std::future<ends_of_ranks>> processes;
+  for (auto process = 0; process < emulated_count; ++process)
+    processes.push_back(std::async(std::launch::async, [&, process] {
+      const auto mine = std::span{devices}.subspan(static_cast<std::size_t>(process), 1);
+      return make_communicators(
+          plan_communication({.devices = locate_devices(mine), .processes = emulated_count, .implementation = which}),
+          make_shared_memory_communicator(name, process, emulated_count, limit));
+    }));
+  ends_of_ranks ends;
+  for (auto& each : processes) ends.push_back(std::move(each.get().front()));
+  return ends;
+}
+
+std::vector<figure> measure_over_processes(const measuring_plan& plan, std::int64_t bytes) {
+  const auto spanning = connect_over_processes(communication_implementation::nccl);
+  const auto by_leaders = connect_over_processes(communication_implementation::automatic);
+  std::vector<tensor> tensors;
+  for (const auto& end : spanning) tensors.push_back(zeros_of_ranks(1, bytes).front().copy_to(end->device()));
+  auto row = compare(plan, {"us", better::lower}, all_reduce_of(spanning, tensors), "through the hosts' memory",
+                     all_reduce_of(by_leaders, tensors));
+  add_collective_columns(row, emulated_count, bytes, wrong_sums_of(spanning, bytes));
+  return {row};
+}
+
+bench_case over_processes_case(const all_reduce_size& size) {
+  return {.bench = "all_reduce",
+          .name = fmt::format("emulated-processes-{}-{}", emulated_count, size.name),
+          .summary = fmt::format("the sum of {} on one emulated GPU of each of {} processes, by NCCL as emulated",
+                                 size.name, emulated_count),
+          .size = {.workers = 1, .servers = 1},
+          .measure = [bytes = size.bytes](const measuring_plan& plan, cluster&) {
+            return measure_over_processes(plan, bytes);
+          }};
+}
+
 /// Gradients of a model, all at once, and each pack by itself.
 std::vector<figure> measure_gradients(const measuring_plan& plan, cluster&) {
   constexpr auto tensors = 200;
@@ -225,10 +268,11 @@ void add_collective_columns(figure& row, int ranks, std::int64_t bytes, std::int
 
 std::vector<bench_case> all_reduce_cases() {
   std::vector<bench_case> cases;
-  cases.reserve(3 * all_reduce_sizes.size() + 1);
+  cases.reserve(4 * all_reduce_sizes.size() + 1);
   for (const auto& size : all_reduce_sizes) cases.push_back(threads_case<2>(size));
   for (const auto& size : all_reduce_sizes) cases.push_back(threads_case<4>(size));
   for (const auto& size : all_reduce_sizes) cases.push_back(emulated_case(size));
+  for (const auto& size : all_reduce_sizes) cases.push_back(over_processes_case(size));
   cases.push_back({.bench = "all_reduce",
                    .name = "emulated-2-gradients",
                    .summary = "the sum of 40 MiB in 200 tensors on each of 2 emulated GPUs",
