@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace troupe {
@@ -27,29 +29,90 @@ void check_has_rows(collective_kind kind, const tensor& x) {
 
 }  // namespace
 
+/// Of some tensors, ready to be performed. In place, but on devices a tensor that somebody else holds, too, is not
+/// copied first: it gets memory of its own for the result, and what is read stays until this goes.
+class communicator::reductions {
+ public:
+  reductions(const communicator& ranks, std::span<tensor> all, reduce_op op) : of_(all) {
+    calls_.reserve(all.size());
+    inputs_.reserve(all.size());
+    try {
+      for (auto& each : all) {
+        auto& input = inputs_.emplace_back();
+        if (ranks.queues_work() && is_held_elsewhere(each)) input = std::exchange(each, uninitialised_like(each));
+        calls_.push_back(ranks.prepare_all_reduce(each, op));
+        if (input) calls_.back().input = input->data();
+      }
+    } catch (...) {
+      undo();
+      throw;
+    }
+  }
+
+  std::span<const prepared_call> calls() const { return calls_; }
+
+  /// The tensors are again what they were.
+  void undo() noexcept {
+    for (auto i = std::size_t{0}; i < inputs_.size(); ++i)
+      if (inputs_[i]) of_[i] = std::move(*inputs_[i]);
+  }
+
+ private:
+  static bool is_held_elsewhere(const tensor& x) { return x.size_bytes() > 0 && !x.get_buffer().unique(); }
+  static tensor uninitialised_like(const tensor& x) {
+    return tensor::uninitialised(x.get_dtype(), x.get_shape(), x.device());
+  }
+
+  const std::span<tensor> of_;
+  std::vector<prepared_call> calls_;
+  std::vector<std::optional<tensor>> inputs_;  // what is read elsewhere than it is written
+};
+
+/// On their way, with what they read.
+class communicator::started_reductions final : public started_collective {
+ public:
+  started_reductions(reductions prepared, std::unique_ptr<started_collective> started)
+      : prepared_(std::move(prepared)), started_(std::move(started)) {}
+
+  void wait() override { started_->wait(); }
+
+ private:
+  const reductions prepared_;
+  const std::unique_ptr<started_collective> started_;  // ends before what it reads
+};
+
 void communicator::all_reduce(tensor& x, reduce_op op, nanoseconds limit) {
+  if (queues_work()) return all_reduce({&x, 1}, op, limit);
   const auto prepared = prepare_all_reduce(x, op);
   perform(prepared.call, prepared.input, prepared.output, limit);
 }
 
 void communicator::all_reduce(std::span<tensor> all, reduce_op op, nanoseconds limit) {
   if (all.empty()) return;
-  execute_all(prepare_all_reduces(all, op), deadline_after(limit, to_string(collective_kind::all_reduce), now()));
+  const auto deadline = deadline_after(limit, to_string(collective_kind::all_reduce), now());
+  reductions prepared{*this, all, op};
+  try {
+    execute_all(prepared.calls(), deadline);
+  } catch (...) {
+    prepared.undo();
+    throw;
+  }
 }
 
 std::unique_ptr<started_collective> communicator::start_all_reduce(std::span<tensor> all, reduce_op op,
                                                                    nanoseconds limit) {
   const auto deadline = deadline_after(limit, to_string(collective_kind::all_reduce), now());
-  auto started = all.empty() ? nullptr : start_all(prepare_all_reduces(all, op), deadline);
-  if (!started) started = std::make_unique<ended_collective>();
-  return started;
-}
-
-std::vector<communicator::prepared_call> communicator::prepare_all_reduces(std::span<tensor> all, reduce_op op) const {
-  std::vector<prepared_call> calls;
-  calls.reserve(all.size());
-  for (auto& each : all) calls.push_back(prepare_all_reduce(each, op));
-  return calls;
+  if (all.empty()) return std::make_unique<ended_collective>();
+  reductions prepared{*this, all, op};
+  std::unique_ptr<started_collective> started;
+  try {
+    started = start_all(prepared.calls(), deadline);
+  } catch (...) {
+    prepared.undo();
+    throw;
+  }
+  if (!started) return std::make_unique<ended_collective>();
+  return std::make_unique<started_reductions>(std::move(prepared), std::move(started));
 }
 
 communicator::prepared_call communicator::prepare_all_reduce(tensor& x, reduce_op op) const {

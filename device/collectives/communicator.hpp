@@ -97,8 +97,9 @@ class communicator {
   communicator(int rank, int size, std::string device = "CPU:0")
       : rank_(rank), size_(size), device_(std::move(device)) {}
 
-  /// Performs the call: reads `input` and writes `output` (for all_reduce and broadcast they are equal). Sizes follow
-  /// from the call: all_gather writes size * count elements, reduce_scatter count / size. Throws as described above.
+  /// Performs the call: reads `input` and writes `output` (for broadcast they are equal, and for all_reduce unless this
+  /// queues work). Sizes follow from the call: all_gather writes size * count elements, reduce_scatter count / size.
+  /// Throws as described above.
   virtual void execute(const collective& call, const std::byte* input, std::byte* output,
                        clock::time_point deadline) = 0;
 
@@ -116,8 +117,10 @@ class communicator {
 
  private:
   void check_device(collective_kind kind, const tensor& x) const;
+  class reductions;
+  class started_reductions;
+
   prepared_call prepare_all_reduce(tensor& x, reduce_op op) const;
-  std::vector<prepared_call> prepare_all_reduces(std::span<tensor> all, reduce_op op) const;
   void perform(const collective& call, const std::byte* input, std::byte* output, std::chrono::nanoseconds limit);
 
   int rank_;

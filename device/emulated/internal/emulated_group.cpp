@@ -113,6 +113,7 @@ void perform(communicator& group, const launched& what) {
   const auto bytes = call.count * static_cast<std::int64_t>(size_bytes(call.type));
   switch (call.kind) {
     case collective_kind::all_reduce: {
+      if (what.input != what.output && bytes > 0) std::memcpy(what.output, what.input, static_cast<std::size_t>(bytes));
       auto x = borrowed_tensor(call.type, {call.count}, what.output);
       return group.all_reduce(x, call.op, no_limit);
     }

@@ -288,6 +288,26 @@ BOOST_AUTO_TEST_CASE(what_nccl_can_not_reduce_a_group_refuses_and_a_communicator
   for (const auto& end : how) BOOST_TEST(end.ok(), end.render());
 }
 
+BOOST_AUTO_TEST_CASE(a_tensor_that_somebody_else_holds_is_reduced_elsewhere_and_after_an_error_it_is_what_it_was) {
+  auto group = make_local_communicators(std::vector<std::string>{"GPU:0", "GPU:1"});
+  std::atomic<int> wrong = 0;
+  const auto all_reduce = [&](reduce_op of_rank_1, float expected) {
+    return end_of_ranks(group, [&wrong, of_rank_1, expected](communicator& end) {
+      const auto held = tensor::full({100}, 1.0f).copy_to(end.device());
+      std::vector<tensor> all{held, held, tensor::full({3}, 1.0f).copy_to(end.device())};
+      const auto why = problem_of([&] { end.all_reduce(all, end.rank() == 1 ? of_rank_1 : reduce_op::sum, 1min); });
+      for (const auto& each : all)
+        if (each.copy_to("CPU:0").values<float>().back() != expected) ++wrong;
+      if (held.copy_to("CPU:0").values<float>().back() != 1.0f) ++wrong;
+      if (!why.ok()) throw_status(why);
+    });
+  };
+  for (const auto& end : all_reduce(reduce_op::sum, 2.0f)) BOOST_TEST(end.ok(), end.render());
+  for (const auto& end : all_reduce(reduce_op::max, 1.0f))
+    BOOST_TEST((end.code() == status_code::failed_precondition), end.render());
+  BOOST_TEST(wrong == 0);
+}
+
 BOOST_AUTO_TEST_CASE(ranks_that_bring_different_tensors_together_are_told_before_anything_is_launched) {
   auto ends = make_local_communicators(std::vector<std::string>{"GPU:0", "GPU:1"});
   const auto how = end_of_ranks(ends, [](communicator& end) {

@@ -2,8 +2,10 @@
 #include "eight_small_gpus.hpp"
 #include "gate.hpp"
 #include "support/refusal.hpp"
+#include "unit/device/collectives/thread_ranks.hpp"
 
 #include <troupe/device/accelerators/device_waits.hpp>
+#include <troupe/device/collectives/communicators.hpp>
 #include <troupe/device/emulated/emulated_faults.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
@@ -13,7 +15,10 @@
 
 #include <chrono>
 #include <future>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -67,6 +72,40 @@ BOOST_AUTO_TEST_CASE(the_limit_of_a_reduction_counts_from_its_start) {
   const auto sums = strategy.run(
       [] { return last_of(replica_context::current().start_all_reduce(reduce_op::sum, full_here(1)).get()); });
   BOOST_TEST(sums[1] == 2.0f);
+}
+
+// What the second one reads nobody else holds any more, and its device has not come to it.
+BOOST_AUTO_TEST_CASE(memory_that_a_started_reduction_reads_is_not_used_again_before_its_end) {
+  auto group = make_local_communicators(std::vector<std::string>{"GPU:6", "GPU:7"});
+  std::promise<void> overwritten;
+  const auto ends = end_of_ranks(group, [&](communicator& end) {
+    const auto full = [&](double value) {
+      auto x = tensor::uninitialised(dtype::float32, {1000}, end.device());
+      fill(x, value);
+      return x;
+    };
+    std::optional<gate> busy;
+    if (end.rank() == 1) busy.emplace(end.device());
+    std::vector<tensor> first{full(0)};
+    auto held = full(1);
+    std::vector<tensor> second{held};
+    const auto going_first = end.start_all_reduce(first, reduce_op::sum, 1min);
+    const auto going_second = end.start_all_reduce(second, reduce_op::sum, 1min);
+    held = tensor{};
+    if (busy) {
+      overwritten.get_future().wait_for(20s);
+      busy->open();
+    } else {
+      std::vector<tensor> others(8);
+      for (auto& each : others) each = full(9);
+      last_of(others.back());
+      overwritten.set_value();
+    }
+    going_first->wait();
+    going_second->wait();
+    if (last_of(second.front()) != 2.0f) throw internal_error{"what was read was not what was given"};
+  });
+  for (const auto& end : ends) BOOST_TEST(end.ok(), end.render());
 }
 
 // The tensors of a reduction that nobody waits for any more are written by the device until it ends.
