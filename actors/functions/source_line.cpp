@@ -28,16 +28,35 @@ Dwarf_Line* find_line(Dwfl_Module* module, Dwarf_Addr address) {
   return nullptr;
 }
 
+/// The code that this process had loaded when it was made: its files, as far as they have been read.
+class loaded_code {
+ public:
+  loaded_code() : session_(dwfl_begin(&callbacks), dwfl_end) {
+    if (!session_ || dwfl_linux_proc_report(session_.get(), ::getpid()) != 0) return;
+    dwfl_report_end(session_.get(), nullptr, nullptr);
+  }
+
+  /// Null for what has been loaded since.
+  Dwfl_Module* module_of(Dwarf_Addr address) const {
+    return session_ ? dwfl_addrmodule(session_.get(), address) : nullptr;
+  }
+
+ private:
+  static constexpr Dwfl_Callbacks callbacks{.find_elf = dwfl_linux_proc_find_elf,
+                                            .find_debuginfo = no_separate_file,
+                                            .section_address = nullptr,
+                                            .debuginfo_path = nullptr};
+  std::unique_ptr<Dwfl, decltype(&dwfl_end)> session_;
+};
+
 std::string read_line(const void* code) {
-  const Dwfl_Callbacks callbacks{.find_elf = dwfl_linux_proc_find_elf,
-                                 .find_debuginfo = no_separate_file,
-                                 .section_address = nullptr,
-                                 .debuginfo_path = nullptr};
-  const std::unique_ptr<Dwfl, decltype(&dwfl_end)> session{dwfl_begin(&callbacks), dwfl_end};
-  if (!session || dwfl_linux_proc_report(session.get(), ::getpid()) != 0) return {};
-  dwfl_report_end(session.get(), nullptr, nullptr);
+  static auto* loaded = new loaded_code;  // asked until the process ends
   const auto address = static_cast<Dwarf_Addr>(reinterpret_cast<std::uintptr_t>(code));
-  auto* const line = find_line(dwfl_addrmodule(session.get(), address), address);
+  if (loaded->module_of(address) == nullptr) {
+    delete loaded;
+    loaded = new loaded_code;
+  }
+  auto* const line = find_line(loaded->module_of(address), address);
   int number = 0;
   if (line == nullptr || dwarf_lineno(line, &number) != 0 || number == 0) return {};
   const std::string_view file{dwarf_linesrc(line, nullptr, nullptr)};

@@ -13,8 +13,8 @@
 namespace troupe {
 
 /// File and line of the code at this address of this process; empty when they are unknown. Reads the program's file at
-/// the first question about an address (some 10 ms for one of 150 MB; 50 ms and more when it has to come from a disk),
-/// and remembers the answer. Any thread.
+/// the first question (some 10 ms for one of 150 MB; 50 ms and more when it has to come from a disk), and again when
+/// code has been loaded since. What was read and answered is kept. Any thread.
 std::string source_line_of(const void* code);
 
 }  // namespace troupe
