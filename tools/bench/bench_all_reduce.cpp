@@ -188,6 +188,7 @@ ends_of_ranks connect_over_processes(communication_implementation which) {
           make_shared_memory_communicator(name, process, emulated_count, limit));
     }));
   ends_of_ranks ends;
+  ends.reserve(processes.size());
   for (auto& each : processes) ends.push_back(std::move(each.get().front()));
   return ends;
 }

@@ -48,6 +48,8 @@ std::vector<bench_case> all_reduce_process_cases();
 std::vector<bench_case> replica_cases();
 std::vector<bench_case> rpc_cases();
 std::vector<bench_case> gpu_cases();
+std::vector<bench_case> gpu_collective_cases();
+std::vector<bench_case> gpu_server_cases();
 std::vector<bench_case> prefetch_cases();
 std::vector<bench_case> recovery_cases();
 std::vector<bench_case> silence_cases();

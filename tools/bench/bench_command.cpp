@@ -46,10 +46,13 @@ struct bench_options {
 
 std::vector<bench_case> all_cases() {
   std::vector<bench_case> result;
-  for (const auto list :
-       {schedule_cases, call_cases, variables_cases, transfer_cases, checkpoint_cases, memory_cases, training_cases,
-        all_reduce_cases, all_reduce_process_cases, replica_cases, rpc_cases, gpu_cases, prefetch_cases, recovery_cases,
-        silence_cases, door_cases, scale_cases, compose_cases, simulation_cases})
+  for (const auto list : {schedule_cases,       call_cases,       variables_cases,
+                          transfer_cases,       checkpoint_cases, memory_cases,
+                          training_cases,       all_reduce_cases, all_reduce_process_cases,
+                          replica_cases,        rpc_cases,        gpu_cases,
+                          gpu_collective_cases, gpu_server_cases, prefetch_cases,
+                          recovery_cases,       silence_cases,    door_cases,
+                          scale_cases,          compose_cases,    simulation_cases})
     for (auto& each : list()) {
       // Beside the others of its bench.
       const auto last = std::find_if(result.rbegin(), result.rend(),

@@ -1,5 +1,5 @@
-// GPUs: NCCL through troupe against bare NCCL, copies to the GPU against a copy from pinned memory, and kernels against
-// what a copy within the GPU reaches of its memory's bandwidth.
+// One GPU: copies to it against a copy from pinned memory, and kernels against what a copy within the GPU reaches of
+// its memory's bandwidth.
 //
 // Where there is no GPU, or troupe was built without CUDA, the rows say so.
 #include "bench_case.hpp"
@@ -7,16 +7,11 @@
 #include "bench_gpu_reference.hpp"
 
 #include <troupe/device/accelerators/accelerators.hpp>
-#include <troupe/device/collectives/communicators.hpp>
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/device/kernels/optimizer_kernels.hpp>
 #include <troupe/device/kernels/reduction.hpp>
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <functional>
-#include <thread>
 
 namespace troupe::tools {
 
@@ -141,55 +136,10 @@ std::vector<figure> measure_launch(const measuring_plan& plan, cluster&) {
   return {row};
 }
 
-// --- nccl -----------------------------------------------------------------------------------------------------------
-
-double microseconds_per_round(std::chrono::nanoseconds slice, int ranks, const std::function<void(int, int)>& rounds) {
-  constexpr auto batch = 20;
-  auto done = 0;
-  const auto start = clock::now();
-  while (clock::now() - start < slice) {
-    std::vector<std::jthread> threads;
-    for (auto rank = 0; rank < ranks; ++rank) threads.emplace_back([&, rank] { rounds(rank, batch); });
-    threads.clear();
-    done += batch;
-  }
-  return std::chrono::duration<double, std::micro>(clock::now() - start).count() / done;
-}
-
-std::vector<figure> measure_nccl(const measuring_plan& plan, cluster&) {
-  if (const auto why = missing_gpus(2); !why.empty()) return skipped(why);
-  constexpr auto limit = std::chrono::minutes{1};
-  const auto devices = gpu_names();
-  const auto ranks = static_cast<int>(devices.size());
-  const auto ends = make_local_communicators(devices, {.implementation = communication_implementation::nccl});
-  std::vector<tensor> values;
-  for (const auto& device : devices) values.push_back(tensor::full({elements}, 0.0f).copy_to(device));
-  bare_nccl reference{ranks, elements};
-  auto row = compare(
-      plan, {"us", better::lower},
-      [&](std::chrono::nanoseconds slice) {
-        return microseconds_per_round(slice, ranks, [&](int rank, int rounds) {
-          const auto i = static_cast<std::size_t>(rank);
-          for (auto k = 0; k < rounds; ++k) ends[i]->all_reduce(values[i], reduce_op::sum, limit);
-          synchronize_device(devices[i]);
-        });
-      },
-      fmt::format("bare NCCL on {} GPUs, 64 MiB", ranks),
-      [&](std::chrono::nanoseconds slice) {
-        return microseconds_per_round(slice, ranks, [&](int rank, int rounds) { reference.all_reduce(rank, rounds); });
-      });
-  row.details.push_back({"device", describe_device(devices.front()).model});
-  return {row};
-}
-
 }  // namespace
 
 std::vector<bench_case> gpu_cases() {
-  return {{.bench = "gpu",
-           .name = "nccl",
-           .summary = "all_reduce of 64 MiB on all GPUs of this machine",
-           .measure = measure_nccl},
-          copy_case(
+  return {copy_case(
               "push", "copying 64 MiB from the host to a GPU",
               [](const tensor& on_host, const tensor& on_gpu) { on_host.copy_to(on_gpu.device()); },
               &pinned_copy::copy_to_gpu),

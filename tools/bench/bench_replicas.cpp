@@ -1,5 +1,6 @@
 // Replicas in step: one merge_call, one all_reduce of a strategy, one step of mirrored training.
 #include "bench_case.hpp"
+#include "bench_rounds.hpp"
 #include "fashion_mnist/data.hpp"
 #include "fashion_mnist/mirrored_training.hpp"
 #include "fashion_mnist/network.hpp"
@@ -19,48 +20,11 @@ namespace troupe::tools {
 namespace {
 
 namespace example = fashion_mnist;
-using clock = std::chrono::steady_clock;
 
 mirrored_strategy strategy_of(cluster& here, int replicas) {
   std::vector<std::string> devices;
   for (auto i = 0; i < replicas; ++i) devices.push_back(fmt::format("CPU:{}", i));
   return mirrored_strategy{here.system(), devices};
-}
-
-double microseconds_since(clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(clock::now() - start).count();
-}
-
-/// Microseconds for one of many rounds that take about `slice`; `rounds(n)` does n of them.
-double microseconds_per_round(std::chrono::nanoseconds slice, const std::function<void(int)>& rounds) {
-  constexpr auto batch = 200;
-  auto done = 0;
-  const auto start = clock::now();
-  while (clock::now() - start < slice) {
-    rounds(batch);
-    done += batch;
-  }
-  return microseconds_since(start) / done;
-}
-
-/// `rounds` rounds of `each(thread)` on so many threads at once.
-void on_threads(int threads, int rounds, const std::function<void(int)>& each) {
-  std::vector<std::jthread> all;
-  for (auto i = 0; i < threads; ++i)
-    all.emplace_back([&, i] {
-      for (auto k = 0; k < rounds; ++k) each(i);
-    });
-}
-
-/// The same for rounds of all replicas; each has a copy of `round`.
-template <class Round>
-double microseconds_in_replicas(std::chrono::nanoseconds slice, const strategy& strategy, const Round& round) {
-  return microseconds_per_round(slice, [&](int rounds) {
-    strategy.run([&] {
-      auto each = round;
-      for (auto i = 0; i < rounds; ++i) each();
-    });
-  });
 }
 
 // --- merge ----------------------------------------------------------------------------------------------------------
