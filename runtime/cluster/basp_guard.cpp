@@ -131,6 +131,26 @@ void guard_basp() noexcept {
 
 }  // namespace troupe
 
+namespace caf {
+
+/// How many elements a list has. CAF makes room for them before it reads the first. What takes least are the bits of a
+/// `std::vector<bool>`.
+error binary_deserializer::begin_sequence(std::size_t& size) {
+  constexpr auto bits = 7;
+  std::uint64_t stated = 0;
+  auto byte = std::uint8_t{0x80};
+  for (auto shift = 0; (byte & 0x80) != 0; shift += bits) {
+    if (auto why = apply_impl(byte)) return why;
+    if (shift >= 64) return sec::end_of_stream;
+    stated |= std::uint64_t{byte & 0x7fU} << shift;
+  }
+  if (stated > 8 * remaining()) return sec::end_of_stream;
+  size = stated;
+  return none;
+}
+
+}  // namespace caf
+
 namespace caf::io::basp {
 
 bool valid(const header& checked) {

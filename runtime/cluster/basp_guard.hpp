@@ -4,6 +4,10 @@
 // a gigabyte of it. Here each frame passes the gate first, and a large one comes in pieces, so that it takes memory as
 // it comes.
 //
+// What lists in them state. CAF makes room for a list of bytes before it looks whether so many have come: 132 bytes
+// took four gigabytes. Here a list that states more elements than can be in what is left is the end of what is read,
+// wherever a program reads CAF's binary format. So a list of objects that take no bytes can't be sent.
+//
 // Routes. A process that dials another one to which it has a link already makes a second connection, for as long as the
 // handshake takes. When one of several connections to a process closes, CAF goes over to any other, though the one in
 // use is still there. So what is sent next may leave over one that the other side closes unread, and is lost without

@@ -1,11 +1,19 @@
-// Which of several connections to a process CAF's middleman uses, and when it takes the process for unreachable;
-// basp_guard.hpp.
+// Which of several connections to a process CAF's middleman uses, when it takes the process for unreachable, and for
+// what it makes room; basp_guard.hpp.
 #include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/link_gate.hpp>
 
 #include <boost/test/unit_test.hpp>
+#include <caf/binary_deserializer.hpp>
+#include <caf/binary_serializer.hpp>
 #include <caf/io/basp/routing_table.hpp>
+#include <caf/message.hpp>
 #include <caf/node_id.hpp>
+#include <caf/scoped_execution_unit.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 using namespace troupe;
 
@@ -36,6 +44,32 @@ struct world {
 
   caf::io::basp::routing_table table{nullptr};
 };
+
+/// A value as it crosses a link.
+template <class T>
+std::vector<char> written(const T& value) {
+  std::vector<char> result;
+  caf::scoped_execution_unit nobody;
+  caf::binary_serializer sink{&nobody, result};
+  BOOST_REQUIRE(!sink(value));
+  return result;
+}
+
+/// Why it can't be read; ok: it is there, and nothing is left.
+template <class T>
+caf::error problem_with(const std::vector<char>& bytes, T& value) {
+  caf::scoped_execution_unit nobody;
+  caf::binary_deserializer source{&nobody, bytes};
+  if (auto why = source(value)) return why;
+  BOOST_TEST(source.remaining() == 0u);
+  return {};
+}
+
+template <class T>
+bool survives(const T& value) {
+  T read;
+  return !problem_with(written(value), read) && read == value;
+}
 
 }  // namespace
 
@@ -81,6 +115,31 @@ BOOST_FIXTURE_TEST_CASE(a_process_makes_no_more_than_so_many_others_reachable, w
   BOOST_TEST(!table.add_indirect(process(2), process(first)));
   BOOST_TEST(table.erase_indirect(process(first)));
   BOOST_TEST(table.add_indirect(process(2), process(first)));
+}
+
+BOOST_AUTO_TEST_CASE(a_list_that_states_more_than_has_come_takes_no_memory) {
+  // Four gigabytes, of which one byte is there.
+  const std::vector<char> announced{char(0xff), char(0xff), char(0xff), char(0xff), 0x0f, 1};
+  std::vector<char> bytes;
+  BOOST_TEST((problem_with(announced, bytes) == caf::sec::end_of_stream));
+  BOOST_TEST(bytes.capacity() == 0u);
+  std::vector<bool> bits;
+  BOOST_TEST((problem_with(announced, bits) == caf::sec::end_of_stream));
+  BOOST_TEST(bits.capacity() == 0u);
+  std::vector<std::vector<std::uint8_t>> of_lists;
+  BOOST_TEST((problem_with({1, char(0xff), char(0xff), char(0xff), 0x7f}, of_lists) == caf::sec::end_of_stream));
+  // A size that never ends.
+  BOOST_TEST((problem_with(std::vector<char>(1000, char(0xff)), bytes) == caf::sec::end_of_stream));
+  BOOST_TEST((problem_with({}, bytes) == caf::sec::end_of_stream));
+}
+
+BOOST_AUTO_TEST_CASE(lists_that_are_all_there_are_read) {
+  for (const auto size : {0u, 1u, 7u, 8u, 9u, 127u, 128u, 20'000u, 3'000'000u}) {
+    BOOST_TEST(survives(std::vector<char>(size, 'x')), size);
+    BOOST_TEST(survives(std::vector<bool>(size, true)), size);
+    BOOST_TEST(survives(std::string(size, 'x')), size);
+    BOOST_TEST(survives(std::vector<std::string>(size)), size);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
