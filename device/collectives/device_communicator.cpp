@@ -119,9 +119,8 @@ class device_communicator final : public communicator {
       const auto needed = launches_of(calls);
       if (needed.empty()) return nullptr;
       if (!group_) join(deadline);
-      if (std::ranges::none_of(needed, [](const auto& each) { return is_wider_in_nccl(each.call); }))
-        return launch(needed, deadline);
-      for (const auto& each : needed) perform_in_width(each, deadline);
+      if (std::ranges::none_of(needed, is_wider_in_nccl)) return launch(needed, deadline);
+      perform_in_width(needed, deadline);
       return nullptr;
     });
   }
@@ -268,22 +267,45 @@ class device_communicator final : public communicator {
   }
 
   /// NCCL has no int16.
-  static bool is_wider_in_nccl(const collective& call) { return call.is_reduction() && call.type == dtype::int16; }
+  static bool is_wider_in_nccl(const prepared_call& given) {
+    return given.call.is_reduction() && given.call.type == dtype::int16;
+  }
 
-  // As int32, if need be: sums and products wrap around in the end as they would have on the way.
-  void perform_in_width(const prepared_call& given, clock::time_point deadline) {
-    if (!is_wider_in_nccl(given.call)) return launch({&given, 1}, deadline)->wait();
+  /// A reduction of int16 as one of int32: sums and products wrap around in the end as they would have on the way.
+  struct widened {
+    std::byte* output;
+    tensor input;
+    /// Nothing: it replaces the input.
+    std::optional<tensor> part;
+    const tensor& result() const { return part ? *part : input; }
+  };
+
+  widened widen(const prepared_call& given) {
     const auto& call = given.call;
     auto* const elements = const_cast<std::byte*>(given.input);  // only read
-    auto wide = accelerator_.cast(borrowed_tensor(call.type, {call.count}, elements, device()), dtype::int32);
-    const auto in_place = call.kind == collective_kind::all_reduce;
-    auto part = tensor::uninitialised(dtype::int32, {in_place ? 0 : call.count / size()}, device());
-    auto& result = in_place ? wide : part;
-    prepared_call of_int32{.call = call, .input = wide.data(), .output = result.mutable_data()};
-    of_int32.call.type = dtype::int32;
-    launch({&of_int32, 1}, deadline)->wait();
-    const auto narrow = accelerator_.cast(result, dtype::int16);
-    accelerator_.copy_from(accelerator_, given.output, narrow.data(), narrow.size_bytes());
+    widened result{
+        .output = given.output,
+        .input = accelerator_.cast(borrowed_tensor(call.type, {call.count}, elements, device()), dtype::int32)};
+    if (call.kind != collective_kind::all_reduce)
+      result.part = tensor::uninitialised(dtype::int32, {call.count / size()}, device());
+    return result;
+  }
+
+  // One launch for all of them: the ranks have agreed on one (launch_order.hpp).
+  void perform_in_width(std::vector<prepared_call> calls, clock::time_point deadline) {
+    std::vector<widened> wide;
+    for (auto& each : calls) {
+      if (!is_wider_in_nccl(each)) continue;
+      auto& made = wide.emplace_back(widen(each));
+      each.call.type = dtype::int32;
+      each.input = made.input.data();
+      each.output = made.part ? made.part->mutable_data() : made.input.mutable_data();
+    }
+    launch(calls, deadline)->wait();
+    for (const auto& each : wide) {
+      const auto narrow = accelerator_.cast(each.result(), dtype::int16);
+      accelerator_.copy_from(accelerator_, each.output, narrow.data(), narrow.size_bytes());
+    }
   }
 
   // `what` is for errors. All ranks have begun it, so when the control breaks meanwhile, perhaps because a rank has
