@@ -28,7 +28,8 @@ Dwarf_Line* find_line(Dwfl_Module* module, Dwarf_Addr address) {
   return nullptr;
 }
 
-/// The code that this process had loaded when it was made: its files, as far as they have been read.
+/// The code that this process had loaded when it was made: its files, as far as they have been read. One thread at a
+/// time.
 class loaded_code {
  public:
   loaded_code() : session_(dwfl_begin(&callbacks), dwfl_end) {
@@ -49,6 +50,7 @@ class loaded_code {
   std::unique_ptr<Dwfl, decltype(&dwfl_end)> session_;
 };
 
+/// One thread at a time.
 std::string read_line(const void* code) {
   static auto* loaded = new loaded_code;  // asked until the process ends
   const auto address = static_cast<Dwarf_Addr>(reinterpret_cast<std::uintptr_t>(code));
