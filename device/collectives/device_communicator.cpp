@@ -119,7 +119,7 @@ class device_communicator final : public communicator {
       const auto needed = launches_of(calls);
       if (needed.empty()) return nullptr;
       if (!group_) join(deadline);
-      if (std::ranges::none_of(needed, is_wider_in_nccl)) return launch(needed, deadline);
+      if (std::ranges::none_of(needed, is_wider_in_nccl)) return launch(needed, needed, deadline);
       perform_in_width(needed, deadline);
       return nullptr;
     });
@@ -131,6 +131,12 @@ class device_communicator final : public communicator {
     for (const auto& each : calls)
       if (each.call.kind != collective_kind::barrier && each.call.count > 0) result.push_back(each);
     return result;
+  }
+
+  /// For errors.
+  static std::string name_of(std::span<const prepared_call> calls) {
+    auto name = to_string(calls.front().call);
+    return calls.size() == 1 ? name : fmt::format("{} and {} others", name, calls.size() - 1);
   }
 
   // Returns when all ranks have announced the same calls.
@@ -236,17 +242,17 @@ class device_communicator final : public communicator {
     bool is_over_ = false;
   };
 
-  std::unique_ptr<launched> launch(std::span<const prepared_call> calls, clock::time_point deadline) {
-    const auto name = calls.size() == 1
-                          ? to_string(calls.front().call)
-                          : fmt::format("{} and {} others", to_string(calls.front().call), calls.size() - 1);
+  /// `as`: what the devices are given for the calls.
+  std::unique_ptr<launched> launch(std::span<const prepared_call> calls, std::span<const prepared_call> as,
+                                   clock::time_point deadline) {
+    const auto name = name_of(calls);
     if (!turn_.begin(deadline)) {
       if (const auto why = broken()) throw_status(*why);
       throw deadline_exceeded_error{
           fmt::format("{} on {}: until the deadline another group launched on one of its devices", name, device())};
     }
     auto started = std::make_unique<launched>(*this, name, deadline);
-    for (const auto& each : calls) {
+    for (const auto& each : as) {
       with_group([&](device_group& group) { group.launch(each.call, each.input, each.output); });
       wait_until([this] { return is_settled(); }, name, deadline);
     }
@@ -292,16 +298,17 @@ class device_communicator final : public communicator {
   }
 
   // One launch for all of them: the ranks have agreed on one (launch_order.hpp).
-  void perform_in_width(std::vector<prepared_call> calls, clock::time_point deadline) {
+  void perform_in_width(std::span<const prepared_call> calls, clock::time_point deadline) {
+    std::vector<prepared_call> in_width{calls.begin(), calls.end()};
     std::vector<widened> wide;
-    for (auto& each : calls) {
+    for (auto& each : in_width) {
       if (!is_wider_in_nccl(each)) continue;
       auto& made = wide.emplace_back(widen(each));
       each.call.type = dtype::int32;
       each.input = made.input.data();
       each.output = made.part ? made.part->mutable_data() : made.input.mutable_data();
     }
-    launch(calls, deadline)->wait();
+    launch(calls, in_width, deadline)->wait();
     for (const auto& each : wide) {
       const auto narrow = accelerator_.cast(each.result(), dtype::int16);
       accelerator_.copy_from(accelerator_, each.output, narrow.data(), narrow.size_bytes());

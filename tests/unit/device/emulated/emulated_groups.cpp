@@ -268,6 +268,22 @@ BOOST_AUTO_TEST_CASE(a_gpu_that_hangs_in_a_collective_ends_it_at_the_deadline_an
   BOOST_TEST(tensor::full({1}, 2.0f).copy_to("GPU:1").item<float>() == 2.0f);
 }
 
+// Each further launch would need an agreement of its own.
+BOOST_AUTO_TEST_CASE(several_int16_tensors_are_launched_together_and_named_as_what_they_are) {
+  auto group = make_local_communicators(std::vector<std::string>{"GPU:0", "GPU:1"});
+  const auto ends = end_of_ranks(group, [&](communicator& end) {
+    std::vector<tensor> all;
+    for (auto i = 0; i < 3; ++i) all.push_back(tensor::full({4}, std::int16_t{1}).copy_to(end.device()));
+    end.all_reduce(all, reduce_op::sum, 1min);
+    if (end.rank() == 1) hang_emulated_gpu("GPU:1");
+    end.barrier(1min);
+    end.all_reduce(all, reduce_op::sum, end.rank() == 0 ? 300ms : 2s);  // the first one to give up gives the reason
+  });
+  BOOST_TEST(contains(ends.front().render(), "all_reduce(sum, 4 x int16) and 2 others: rank 0 of 2 waited on GPU:0"),
+             ends.front().render());
+  repair_emulated_gpu("GPU:1");
+}
+
 // The group ends on the others' devices before the control brings its reason.
 BOOST_AUTO_TEST_CASE(a_reason_that_comes_late_is_waited_for) {
   const std::vector<std::string> devices{"GPU:0", "GPU:1"};
