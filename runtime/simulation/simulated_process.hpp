@@ -18,6 +18,8 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -89,7 +91,8 @@ class simulated_process {
 
   /// False when it has ended for all others, and only unwinds.
   bool lives() const;
-  bool has_started_a_thread() const { return system_->detached_actors() != 0; }
+  /// Also when it has ended since.
+  bool has_started_a_thread() const;
   bool frozen() const { return frozen_; }
   /// A frozen process does nothing; what is sent to it waits.
   void set_frozen(bool frozen);
@@ -138,6 +141,7 @@ class simulated_process {
 
  private:
   class worker;
+  struct thread_count;
   struct config;
 
   void hold();
@@ -165,6 +169,7 @@ class simulated_process {
   agenda::alarm timeout_;
   agenda::alarm broker_;
   agenda::alarm working_;
+  std::atomic<std::size_t> threads_started_{0};
   std::unique_ptr<config> config_;
   /// What the modules are, while the system is being made, too.
   simulated_scheduler* scheduler_ = nullptr;

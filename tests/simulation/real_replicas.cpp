@@ -160,12 +160,21 @@ BOOST_AUTO_TEST_CASE(a_seed_gives_the_same_run_of_replicas_again) {  // S-1
 }
 
 BOOST_AUTO_TEST_CASE(a_thread_that_no_seed_controls_ends_the_run) {
-  simulated_world world{{.seed = 1}};
-  world.host("server", [](simulated_host& here) {
-    here.system().spawn<caf::detached>([](caf::event_based_actor*) {});
-    sleep_for(1s);
+  const auto ends_with = [](auto spawn_on) {
+    simulated_world world{{.seed = 1}};
+    world.host("server", [spawn_on](simulated_host& here) {
+      spawn_on(here.system());
+      sleep_for(1s);
+    });
+    BOOST_CHECK_EXCEPTION(world.advance(2s), failed_precondition_error, says("server has started a thread"));
+  };
+  ends_with([](caf::actor_system& system) { system.spawn<caf::detached>([](caf::event_based_actor*) {}); });
+  ends_with([](caf::actor_system& system) { system.spawn([](caf::blocking_actor*) {}); });
+  // It has ended before the step has.
+  ends_with([](caf::actor_system& system) {
+    system.spawn([](caf::blocking_actor*) {});
+    system.await_detached_threads();
   });
-  BOOST_CHECK_EXCEPTION(world.advance(2s), failed_precondition_error, says("server has started a thread"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -7,7 +7,6 @@
 #include <caf/binary_deserializer.hpp>
 #include <caf/binary_serializer.hpp>
 #include <caf/io/basp/routing_table.hpp>
-#include <caf/message.hpp>
 #include <caf/node_id.hpp>
 #include <caf/scoped_execution_unit.hpp>
 
