@@ -213,7 +213,7 @@ class fault_plan {
   std::string to_json() const;
   /// @throws invalid_argument_error that names what is wrong and where.
   static fault_plan from_json(std::string_view text);
-  /// @throws not_found_error; invalid_argument_error.
+  /// @throws invalid_argument_error, for a file that can't be read as well.
   static fault_plan from_file(const std::string& path);
 
   bool operator==(const fault_plan&) const = default;

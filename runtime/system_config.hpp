@@ -25,7 +25,7 @@ class system_config {
   ~system_config();
 
   /// Reads options of CAF's and of the application's class from a file, in the form of INI files. @throws
-  /// not_found_error; invalid_argument_error that names the line or the option (files/caf_options.hpp)
+  /// invalid_argument_error that names the file, and the line or the option (files/caf_options.hpp)
   void read(const std::string& file);
 
   operator caf::actor_system_config&() const { return *config_; }  // NOLINT(google-explicit-constructor)

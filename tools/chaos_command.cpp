@@ -69,17 +69,12 @@ int report_on(const job_record& job, const chaos_options& options, const chaos_f
 }
 
 chaos_options prepare(chaos_flags& flags) {
-  try {
-    auto options = chaos_options_of(flags);
-    find_program(options.launch.program);
-    if (!flags.save_plan_file.empty()) write_file(flags.save_plan_file, to_lines(options.plan));
-    // Before the job, which may take long.
-    if (!flags.report_file.empty()) write_file(flags.report_file, {});
-    return options;
-  } catch (const not_found_error& missing) {
-    if (missing.message().starts_with("fault plan")) throw invalid_argument_error{missing.message()};
-    throw;
-  }
+  auto options = chaos_options_of(flags);
+  find_program(options.launch.program);
+  if (!flags.save_plan_file.empty()) write_file(flags.save_plan_file, to_lines(options.plan));
+  // Before the job, which may take long.
+  if (!flags.report_file.empty()) write_file(flags.report_file, {});
+  return options;
 }
 
 /// Why this machine can't do what is asked for, before the job is started.

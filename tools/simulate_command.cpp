@@ -82,15 +82,6 @@ void set_as_found(const std::string& folder) {
   }
 }
 
-/// @throws invalid_argument_error, for a file that can't be read as well: not_found_error is the program's.
-void check_plan(const std::string& path) {
-  try {
-    fault_plan::from_file(path);
-  } catch (const not_found_error& failed) {
-    throw invalid_argument_error{failed.message()};
-  }
-}
-
 void set_environment(const simulate_flags& flags) {
   for (const auto* const name : variables) ::unsetenv(name);
   // What runs again has been kept.
@@ -101,7 +92,8 @@ void set_environment(const simulate_flags& flags) {
   set("TROUPE_DRAWN_CHOICES", flags.drawn_choices);
   if (!flags.deviations.empty()) set("TROUPE_DEVIATIONS", flags.deviations);
   if (!flags.plan.empty()) {
-    check_plan(flags.plan);
+    // Before the program begins.
+    fault_plan::from_file(flags.plan);
     set("TROUPE_PLAN", std::filesystem::absolute(flags.plan).string());
   }
   set("TROUPE_FOUND", std::filesystem::absolute(flags.found).string());

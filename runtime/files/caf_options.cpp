@@ -1,5 +1,6 @@
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/files/caf_options.hpp>
+#include <troupe/runtime/files/text_file.hpp>
 
 #include <caf/actor_system_config.hpp>
 #include <caf/config_option_set.hpp>
@@ -10,9 +11,10 @@
 #include <caf/pec.hpp>
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -35,11 +37,72 @@ constexpr auto form = "write [section] on a line, then name = value on lines of 
   throw invalid_argument_error{fmt::format("the configuration {}: {}", file, what)};
 }
 
-std::string content_of(const std::string& file) {
-  std::ifstream source{file};
-  if (!source || std::filesystem::is_directory(file))
-    throw not_found_error{fmt::format("the configuration {} can't be read: it must be a file", file)};
-  return {std::istreambuf_iterator<char>{source}, {}};
+/// CAF's parser, with limits. CAF multiplies durations without a look at whether they fit, and goes one call deeper for
+/// each level of nesting; where it would, it finds the functions below in place of its own, by the type of the state.
+struct limited_ini : caf::parser_state<std::string::const_iterator> {
+  using parser_state::parser_state;
+
+  void refuse(std::string why) {
+    code = caf::pec::integer_overflow;
+    over_limit = std::move(why);
+  }
+
+  int depth = 0;
+  std::string over_limit;
+};
+
+/// Ends the text at what lies too deep.
+template <class Work>
+void one_level_deeper(limited_ini& state, Work read) {
+  if (state.depth == caf_options_depth_max)
+    return state.refuse(fmt::format("it is nested more than {} levels deep", caf_options_depth_max));
+  ++state.depth;
+  read();
+  --state.depth;
+}
+
+template <class Consumer>
+void read_ini_value(limited_ini& state, Consumer&& consumer) {
+  one_level_deeper(state, [&] { caf::detail::parser::read_ini_value(state, consumer); });
+}
+
+template <class Consumer>
+void read_nested_group(limited_ini& state, Consumer&& consumer) {
+  one_level_deeper(state, [&] { caf::detail::parser::read_nested_group(state, consumer); });
+}
+
+/// A unit of durations, and how many of it may be.
+struct time_unit {
+  template <class Duration>
+  constexpr time_unit(std::string_view called, Duration)
+      : name(called), most(std::chrono::duration_cast<Duration>(caf_duration_max).count()) {}
+
+  std::string_view name;
+  std::int64_t most;
+};
+
+constexpr std::array time_units{
+    time_unit{"h", std::chrono::hours{}},         time_unit{"min", std::chrono::minutes{}},
+    time_unit{"s", std::chrono::seconds{}},       time_unit{"ms", std::chrono::milliseconds{}},
+    time_unit{"us", std::chrono::microseconds{}}, time_unit{"ns", std::chrono::nanoseconds{}}};
+
+/// The count has been read, the unit has not.
+template <class Consumer>
+void read_timespan(limited_ini& state, Consumer&& consumer, const caf::optional<std::int64_t>& count) {
+  const std::string_view rest{state.i, state.e};
+  const auto* const unit = std::ranges::find_if(time_units, [&](auto each) { return rest.starts_with(each.name); });
+  // Without a unit it is no duration, as CAF will say.
+  if (unit != time_units.end() && (*count < -unit->most || *count > unit->most))
+    return state.refuse(
+        fmt::format("the duration {0}{1} must be from -{2}{1} to {2}{1}", *count, unit->name, unit->most));
+  caf::detail::parser::read_timespan(state, consumer, count);
+}
+
+/// "line 2, column 7", counted from 1; CAF counts columns from the end of the line before.
+std::string place(const std::string& text, std::string::const_iterator at) {
+  const std::string_view before{text.begin(), at};
+  return fmt::format("line {}, column {}", 1 + std::ranges::count(before, '\n'),
+                     before.size() - (before.rfind('\n') + 1) + 1);
 }
 
 /// Nothing is left out, since no option is known.
@@ -47,10 +110,12 @@ caf::settings read_all(const std::string& text, const std::string& file) {
   caf::settings all;
   const caf::config_option_set none;
   caf::detail::ini_consumer consumer{none, all};
-  caf::parser_state<std::string::const_iterator> state{text.begin(), text.end()};
+  limited_ini state{text.begin(), text.end()};
   caf::detail::parser::read_ini(state, consumer);
-  if (state.code != caf::pec::success)
-    refuse(file, fmt::format("line {}, column {} is no INI: {}", state.line, state.column, form));
+  if (!state.over_limit.empty()) refuse(file, fmt::format("{}: {}", place(text, state.i), state.over_limit));
+  // For CAF a text ends with the first null.
+  if (state.code != caf::pec::success || !state.at_end())
+    refuse(file, fmt::format("{} is no INI: {}", place(text, state.i), form));
   return all;
 }
 
@@ -101,7 +166,7 @@ void check_stored(const caf::settings& all, const caf::config_option_set& known,
 }  // namespace
 
 void read_caf_options(const std::string& file, caf::actor_system_config& config) {
-  const auto text = content_of(file);
+  const auto text = read_text_file(file, "the configuration");
   const auto all = read_all(text, file);
   const auto& known = options_of_config::of(config);
   check(all, known, file);

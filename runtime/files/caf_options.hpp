@@ -4,17 +4,24 @@
 // Problem: CAF takes what it understands of such a file and says nothing of the rest: text that is no INI, a misspelt
 // option, a value of another type. Solution: the file is read without CAF's options first, and each of its options is
 // compared with those that the configuration knows. What stands in sections that nobody has described is the
-// application's own affair.
+// application's own affair. And CAF multiplies a duration by its unit without a look at whether it fits, and goes one
+// call deeper for each level of nesting: both have limits here.
 #pragma once
 
 #include <caf/fwd.hpp>
 
+#include <chrono>
 #include <string>
 
 namespace troupe {
 
-/// @throws not_found_error for a file that can't be read; invalid_argument_error that names the line, or the option,
-/// what was expected, and where the options are listed.
+/// 100 years, in either direction: such a duration can be added to any time.
+inline constexpr std::chrono::hours caf_duration_max{24 * 365 * 100};
+/// Of lists, maps and [sections.in.sections].
+inline constexpr int caf_options_depth_max = 32;
+
+/// @throws invalid_argument_error that names the file and the line, or the option, and what was expected; for what
+/// can't be read (text_file.hpp) as well.
 void read_caf_options(const std::string& file, caf::actor_system_config& config);
 
 }  // namespace troupe

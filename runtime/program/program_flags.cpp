@@ -1,3 +1,4 @@
+#include <troupe/runtime/files/text_file.hpp>
 #include <troupe/runtime/program/program_flags.hpp>
 
 #include <CLI/CLI.hpp>
@@ -5,9 +6,6 @@
 
 #include <array>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace troupe {
 
@@ -42,13 +40,6 @@ constexpr auto help =
     "5 the chief gave this worker up, because a closure did not react to its cancellation; 6 a closure ended each\n"
     "worker that ran it; 7 a supervisor of the program's actors gave up; 128 + the number of the signal (SIGTERM 15,\n"
     "SIGINT 2) that it was told to end with.\n";
-
-std::string read_file(const std::string& path) {
-  std::ifstream file{path};
-  if (!file || std::filesystem::is_directory(path))
-    throw not_found_error{fmt::format("--troupe-config: {} can't be read; it must be a file", path)};
-  return {std::istreambuf_iterator<char>{file}, {}};
-}
 
 }  // namespace
 
@@ -121,8 +112,8 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
   if (!cluster.empty()) result.who.cluster = cluster;
   result.who.insecure |= insecure;
   result.config_source = config_file.empty() ? "TF_CONFIG" : config_file;
-  result.config =
-      config_file.empty() ? tf_config_from_environment() : parse_tf_config(read_file(config_file), config_file);
+  result.config = config_file.empty() ? tf_config_from_environment()
+                                      : parse_tf_config(read_text_file(config_file, "--troupe-config"), config_file);
   return result;
 }
 

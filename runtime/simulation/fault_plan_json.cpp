@@ -1,14 +1,13 @@
 // Fault plans as JSON; the format is described in fault_plan.hpp.
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/fault_plan.hpp>
+#include <troupe/runtime/files/text_file.hpp>
 #include <troupe/runtime/simulation/fault_kinds.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 
@@ -191,10 +190,6 @@ fault_plan fault_plan::from_json(std::string_view text) {
   return result;
 }
 
-fault_plan fault_plan::from_file(const std::string& path) {
-  std::ifstream file{path};
-  if (!file) throw not_found_error{fmt::format("fault plan: can't read the file {}", path)};
-  return from_json(std::string{std::istreambuf_iterator<char>{file}, {}});
-}
+fault_plan fault_plan::from_file(const std::string& path) { return from_json(read_text_file(path, "the fault plan")); }
 
 }  // namespace troupe

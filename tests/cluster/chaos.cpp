@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(what_can_not_be_is_refused_before_anything_starts) {
   require_refused(words{"--bandwidth", "50mbit"} + program, "--bandwidth needs --hosts");
   require_refused(words{"--hosts", "--bandwidth", "quick"} + program, "a rate such as 50mbit");
   require_refused(words{"--hosts", "--host", "127.0.0.2"} + program, "exclude each other");
-  require_refused(words{"--plan", "/no/such/plan"} + program, "can't read the file /no/such/plan");
+  require_refused(words{"--plan", "/no/such/plan"} + program, "the fault plan can't be read from \"/no/such/plan\"");
   require_refused(words{"--plan", "x", "--rate", "2"} + program, "excludes");
   require_refused(words{"--report", "/no/such/folder/report"} + program, "can't be written");
   require_refused({"--laugh"}, "unknown option --laugh; see troupe chaos --help");

@@ -36,7 +36,7 @@ void faults(std::string_view bytes) { fault_plan::from_json(bytes).to_json(); }
 
 std::vector<std::string> options() {
   return {"[scheduler]\nmax-threads = 2\n", "[middleman]\nenable-tcp = true\napp-identifiers = [\"a\", \"b\"]\n",
-          "; a comment\n[sensor]\ndepth=42\n"};
+          "; a comment\n[sensor]\ndepth=42\n", "[stream]\nmax-batch-delay = 5ms\n[a.b]\nc = [[-1s], {d = 2h}]\n"};
 }
 
 void option_file(std::string_view bytes) {

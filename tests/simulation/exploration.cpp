@@ -516,7 +516,7 @@ BOOST_FIXTURE_TEST_CASE(the_environment_chooses_seeds_and_is_read_strictly, envi
   BOOST_TEST(explore(notes).runs == 3u);
   BOOST_TEST(seeds == (std::vector<std::uint64_t>{41, 42, 43}), boost::test_tools::per_element());
   set("TROUPE_PLAN", "/nowhere/plan.json");
-  BOOST_CHECK_EXCEPTION(explore(notes), not_found_error, says("/nowhere/plan.json"));
+  BOOST_CHECK_EXCEPTION(explore(notes), invalid_argument_error, says("/nowhere/plan.json"));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_seed_that_has_failed_once_runs_first_from_then_on, environment) {

@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_plan_is_refused_with_the_place) {
   refused(R"({"faults": [{"do": "kill", "host": "a", "delay_ms": 1}]})", "unknown key \"delay_ms\"");
   refused(R"({"faults": [{"do": "kill", "host": "a", "when": "x", "when_sent": {}}]})", "one of them is enough");
   refused(R"({"faults": [{"do": "kill", "host": "a", "when_sent": {}}]})", "must say \"from\"");
-  BOOST_CHECK_EXCEPTION(fault_plan::from_file("/nowhere.json"), not_found_error, says("/nowhere.json"));
+  BOOST_CHECK_EXCEPTION(fault_plan::from_file("/nowhere.json"), invalid_argument_error, says("/nowhere.json"));
 }
 
 BOOST_AUTO_TEST_CASE(rates_draw_the_same_faults_from_the_same_seed_each_with_its_end) {

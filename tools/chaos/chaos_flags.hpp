@@ -46,7 +46,7 @@ void add_chaos_flags(CLI::App& command, chaos_flags& flags);
 bool is_drawn(const chaos_flags& flags);
 
 /// What to run. A seed that was not given is drawn, and then in `flags`.
-/// @throws invalid_argument_error for what can't be, not_found_error when the plan can't be read.
+/// @throws invalid_argument_error for what can't be, a plan that can't be read as well.
 chaos_options chaos_options_of(chaos_flags& flags);
 
 /// A plan as JSON, each fault on a line of its own, for people to edit.

@@ -8,6 +8,7 @@
 #include <caf/actor_system_config.hpp>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -19,9 +20,15 @@ BOOST_AUTO_TEST_SUITE(caf_options_suite)
 namespace {
 
 struct own_config : caf::actor_system_config {
-  own_config() { opt_group{custom_options_, "probe"}.add(depth, "depth", "how deep").add(name, "name", "its name"); }
+  own_config() {
+    opt_group{custom_options_, "probe"}
+        .add(depth, "depth", "how deep")
+        .add(name, "name", "its name")
+        .add(wait, "wait", "how long");
+  }
   int depth = 1;
   std::string name = "none";
+  caf::timespan wait{};
 };
 
 /// A file of a test's own.
@@ -57,20 +64,70 @@ BOOST_FIXTURE_TEST_CASE(sections_that_nobody_has_described_are_the_applications_
 }
 
 BOOST_FIXTURE_TEST_CASE(what_caf_would_pass_over_is_refused_with_what_was_expected, options_file) {
-  refuses("[probe]\ndepht = 3\n", "[probe] has no option \"depht\"; it has depth, name");
+  refuses("[probe]\ndepht = 3\n", "[probe] has no option \"depht\"; it has depth, name, wait");
   refuses("[scheduler]\nmax-thraeds = 3\n", "[scheduler] has no option \"max-thraeds\"; it has ");
   refuses("[probe]\ndepth = \"text\"\n", "[probe] depth is \"text\" but must be int32");
   refuses("[scheduler]\nmax-threads = \"two\"\n", "[scheduler] max-threads is \"two\" but must be ");
-  refuses("probe { depth = 3 ", "is no INI");
-  refuses("[probe\n", "is no INI");
-  refuses("nonsense", "write [section] on a line");
+  refuses("probe { depth = 3 ", "line 1, column 19 is no INI");
+  refuses("[probe\n", "line 1, column 7 is no INI");
+  refuses("[probe]\ndepth = 3\nnonsense\n", "line 3, column 9 is no INI: write [section] on a line");
+  refuses(std::string{"[probe]\ndepth = 3\n\0depht = 4\n", 30}, "line 3, column 1 is no INI");
   refuses("probe { depth = 42 }\n", "[probe] depth = 42 was not understood");
   BOOST_TEST(config.depth == 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_no_file_is_not_found, options_file) {
-  BOOST_CHECK_THROW(troupe::read_caf_options("/nowhere", config), troupe::not_found_error);
-  BOOST_CHECK_THROW(troupe::read_caf_options("/", config), troupe::not_found_error);
+BOOST_FIXTURE_TEST_CASE(durations_are_taken_up_to_a_hundred_years, options_file) {
+  read("[probe]\nwait = 876000h\n");
+  BOOST_TEST((config.wait == troupe::caf_duration_max));
+  read("[probe]\nwait = -876000h\n");
+  BOOST_TEST((config.wait == -troupe::caf_duration_max));
+  read("[probe]\nwait = 90min\n");
+  BOOST_TEST((config.wait == std::chrono::minutes{90}));
+  read("[probe]\nwait = -3us\n");
+  BOOST_TEST((config.wait == std::chrono::microseconds{-3}));
+}
+
+BOOST_FIXTURE_TEST_CASE(longer_durations_are_refused_wherever_they_stand, options_file) {
+  refuses("[probe]\nwait = 876001h\n", "line 2, column 14: the duration 876001h must be from -876000h to 876000h");
+  refuses("[probe]\nwait = -777777777777777777h\n", "the duration -777777777777777777h must be from ");
+  refuses("[probe]\nwait = 49239354852175598min\n", "to 52560000min");
+  refuses("[probe]\nwait = 77777777777777s\n", "to 3153600000s");
+  refuses("[probe]\nwait = 7777777777777777ms\n", "to 3153600000000ms");
+  refuses("[probe]\nwait = 7777777777777777us\n", "to 3153600000000000us");
+  refuses("[probe]\nwait = 7777777777777777777ns\n", "to 3153600000000000000ns");
+  // What begins as a duration does, for CAF, too.
+  refuses("[probe]\nwait = 777777777777777777hours\n", "777777777777777777h must be");
+  refuses("[own.section]\nlist = [1, {a = 777777777777777777h}]\n", "777777777777777777h must be");
+  refuses("wait = 777777777777777777h\n", "777777777777777777h must be");
+  BOOST_TEST(config.wait.count() == 0);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_only_looks_like_a_long_duration_is_taken, options_file) {
+  read("; 777777777777777777h\n[probe]\nname = \"777777777777777777h\"\n[own]\nnumber = 777777777777777777\n");
+  BOOST_TEST(config.name == "777777777777777777h");
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_nested_too_deep_is_refused_before_the_stack_ends, options_file) {
+  const auto lists = [](std::size_t levels) {
+    return "[own]\nx = " + std::string(levels, '[') + std::string(levels, ']') + "\n";
+  };
+  const auto repeated = [](std::size_t count, const std::string& part) {
+    std::string result;
+    for (std::size_t i = 0; i < count; ++i) result += part;
+    return result;
+  };
+  read(lists(32));
+  const auto why = "nested more than 32 levels deep";
+  refuses(lists(33), why);
+  refuses(lists(1'000'000), why);
+  refuses("[own]\nx = " + repeated(1'000'000, "{x="), why);
+  refuses("[a" + repeated(1'000'000, ".a") + "]\n", why);
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_no_file_is_refused, options_file) {
+  for (const auto* const each : {"/nowhere", "/"})
+    BOOST_TEST(troupe::refuses<troupe::invalid_argument_error>([&] { troupe::read_caf_options(each, config); },
+                                                               "the configuration can't be read from"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
