@@ -32,8 +32,9 @@ std::string read_text_file(const std::string& path, std::string_view called, std
     // A pipe that nobody has opened to write yet has nothing to wait for but looks as if it had ended; poll knows.
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now()).count();
     pollfd readable{.fd = file.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&readable, 1, static_cast<int>(std::max<std::int64_t>(left, 0))) == 0)
-      refuse(fmt::format("it has not ended within {} ms", limit.count()));
+    const auto ready = ::poll(&readable, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+    if (ready == 0) refuse(fmt::format("it has not ended within {} ms", limit.count()));
+    if (ready < 0 && errno == EINTR) continue;
     const auto size = text.size();
     text.resize(size + part_bytes);
     const auto count = ::read(file.get(), text.data() + size, part_bytes);

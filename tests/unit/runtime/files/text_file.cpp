@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -70,6 +72,19 @@ BOOST_FIXTURE_TEST_CASE(a_pipe_that_nobody_writes_or_ends_is_not_waited_for, fil
   BOOST_REQUIRE(::write(open_for_ever, "{", 1) == 1);
   refused(path, "it has not ended within 20 ms", 20ms);
   ::close(open_for_ever);
+}
+
+// A signal ends a wait for the writer early; what has no writer yet would look as if it had ended.
+BOOST_FIXTURE_TEST_CASE(signals_do_not_end_a_pipe, file_of_a_test) {
+  become_pipe();
+  const auto former = std::signal(SIGUSR1, [](int) {});
+  {
+    const std::jthread sender{[reader = ::pthread_self()](const std::stop_token& stop) {
+      for (; !stop.stop_requested(); std::this_thread::sleep_for(1ms)) ::pthread_kill(reader, SIGUSR1);
+    }};
+    refused(path, "it has not ended within 100 ms", 100ms);
+  }
+  std::signal(SIGUSR1, former);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
