@@ -29,20 +29,20 @@ class simulated_process::worker final : public caf::execution_unit {
 };
 
 /// CAF's own count of threads falls again when they end, and one may end before anybody has looked.
-struct simulated_process::thread_count final : caf::thread_hook {
-  explicit thread_count(std::atomic<std::size_t>& all) : started(all) {}
+struct simulated_process::thread_watch final : caf::thread_hook {
+  explicit thread_watch(std::atomic<bool>& one_started) : started(one_started) {}
   void init(caf::actor_system&) override {}
-  void thread_started() override { ++started; }
+  void thread_started() override { started = true; }
   void thread_terminates() override {}
 
-  std::atomic<std::size_t>& started;
+  std::atomic<bool>& started;
 };
 
 struct simulated_process::config : caf::actor_system_config, simulated_surroundings, own_connections {
   explicit config(simulated_process& of) : process(of), disk(std::make_shared<simulated_files>(of, of.in_.disk)) {
     guard_basp();
     add_troupe_types(*this);
-    add_thread_hook<thread_count>(of.threads_started_);
+    add_thread_hook<thread_watch>(of.thread_started_);
     module_factories.emplace_back([&of](caf::actor_system& system) -> caf::actor_system::module* {
       return of.scheduler_ = new simulated_scheduler(system, of);
     });
@@ -117,8 +117,8 @@ simulated_multiplexer& simulated_process::multiplexer() {
 bool simulated_process::lives() const { return in_.network.runs(*this); }
 
 bool simulated_process::has_started_a_thread() const {
-  // In this order: one that CAF does not count any more has been counted here before.
-  return system_->detached_actors() != 0 || threads_started_ != 0;
+  // In this order: one that CAF does not count any more has been seen here before.
+  return system_->detached_actors() != 0 || thread_started_;
 }
 
 void simulated_process::set_frozen(bool frozen) {

@@ -141,7 +141,7 @@ class simulated_process {
 
  private:
   class worker;
-  struct thread_count;
+  struct thread_watch;
   struct config;
 
   void hold();
@@ -169,7 +169,7 @@ class simulated_process {
   agenda::alarm timeout_;
   agenda::alarm broker_;
   agenda::alarm working_;
-  std::atomic<std::size_t> threads_started_{0};
+  std::atomic<bool> thread_started_{false};
   std::unique_ptr<config> config_;
   /// What the modules are, while the system is being made, too.
   simulated_scheduler* scheduler_ = nullptr;
