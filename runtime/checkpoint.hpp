@@ -50,8 +50,8 @@ restored_checkpoint restore_checkpoint(parameter_server_strategy& strategy, cons
                                        const checkpoint_options& options = {});
 
 /// The same for the variables of a strategy with replicas. A variable that is synchronised on read is saved as its
-/// aggregate; restored, a sum gives each replica its share, a mean each the mean (semantics.md 3.4). All processes of
-/// the strategy call it; the one that `should_checkpoint` writes, all read.
+/// aggregate; restored, a sum gives each replica its share, a mean each the mean (examples/reference/semantics.md 3.4).
+/// All processes of the strategy call it; the one that `should_checkpoint` writes, all read.
 /// @throws invalid_argument_error for a variable on read without an aggregation; as above.
 void save_checkpoint(const strategy& strategy, const std::string& path,
                      const std::map<std::string, std::string>& metadata = {});

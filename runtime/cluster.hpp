@@ -49,14 +49,18 @@ struct local_cluster {
 /// Every limit and interval of a cluster, with its default.
 struct cluster_options {
   coordinator_options coordinator;
+  /// Closures that have not ended; `schedule` waits while there are as many.
   std::size_t queue_capacity = submission_queue::capacity_default;
   failure_detector_options detection;
+  /// How long members tolerate the chief's silence before they end themselves.
   duration chief_silence_max = std::chrono::seconds{10};
+  /// Of operations on variables, from the program and from closures of members inside this process.
   variable_client_options variables;
   /// Of the members inside this process.
   node_options members;
   /// How long `wait_until_ready` waits for members.
   duration start_limit = std::chrono::seconds{60};
+  /// How long the members inside this process may take to end.
   duration stop_limit = std::chrono::seconds{5};
   /// A supervisor of the application's actors gave up (offers/supervisor.hpp), on the chief or on a member inside this
   /// process; once for each of them, in any thread. May not end the cluster itself. Empty: the log says so; `run` ends

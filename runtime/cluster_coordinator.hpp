@@ -1,8 +1,9 @@
 // Schedules functions onto the workers of a cluster.
 //
 //   cluster_coordinator coordinator{strategy};
-//   auto ratio = coordinator.schedule([](variable<float> a, variable<float> b) { return a.read() / b.read(); }, v1,
-//   v2); fmt::print("{}\n", ratio.fetch());
+//   auto ratio = coordinator.schedule([](variable<float> a, variable<float> b) { return a.read() / b.read(); },
+//                                     v1, v2);
+//   fmt::print("{}\n", ratio.fetch());
 //
 // A closure runs at least once, on any worker; its worker may be lost in the middle, and it runs again elsewhere. There
 // is no order between closures, unless one takes the other's remote value as an argument. Errors are raised late, as in
@@ -17,7 +18,7 @@
 // A closure may schedule others and fetch their results: while it waits, its place on the worker is free for others.
 // Errors of other closures are not raised there, but by the program's next schedule, join or done.
 //
-// Semantics: seeds ClusterCoordinator and RemoteValue; semantics.md 1.1, 2, 5.2.
+// Semantics: examples/reference/semantics.md 1.1, 2, 5.2.
 #pragma once
 
 #include <troupe/actors/closures/current_worker.hpp>

@@ -13,7 +13,8 @@
 // a batch whose element fails is lost as far as it was put together.
 //
 // Datasets may be used by several threads at once; functions in a recipe may then run at the same time, as they may
-// when there is a prefetch() behind them. Sources: dataset_sources.hpp. Semantics: semantics.md 1.1, 1.3.
+// when there is a prefetch() behind them. Sources: dataset_sources.hpp. Semantics:
+// examples/reference/semantics.md 1.1, 1.3.
 #pragma once
 
 #include <troupe/actors/fibers/random_device.hpp>

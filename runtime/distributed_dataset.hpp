@@ -7,7 +7,8 @@
 // rows (strategy.reduce with an axis) comes out right.
 //
 // A distributed dataset is the end of a pipeline: it is not transformed any further.
-// Semantics: semantics.md 1.3 (experimental_distribute_dataset, distribute_datasets_from_function, InputOptions).
+// Semantics: examples/reference/semantics.md 1.3 (experimental_distribute_dataset, distribute_datasets_from_function,
+// InputOptions).
 #pragma once
 
 #include <troupe/runtime/dataset.hpp>

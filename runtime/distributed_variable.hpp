@@ -16,7 +16,7 @@
 // Outside of any strategy's context a variable is used as in its own strategy's cross-replica context; those of the
 // default strategy behave like ordinary variables. Handles are cheap copies; any thread may read. In the replica
 // context of another strategy, assigning and reading what is synchronised on read are failed_precondition.
-// Semantics: semantics.md 3.4 with the decisions of 5.1; seed 003 "Sync on read variables".
+// Semantics: examples/reference/semantics.md 3.4 with the decisions of 5.1.
 #pragma once
 
 #include <troupe/device/tensor/tensor.hpp>

@@ -35,7 +35,9 @@ namespace troupe {
 
 /// How runs choose their steps.
 enum class search_strategy {
+  /// Each run with step_choice::evenly (simulated_world.hpp).
   evenly,
+  /// Each run with step_choice::by_rank.
   by_rank,
   /// Half of the seeds each.
   portfolio,

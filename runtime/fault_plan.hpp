@@ -232,20 +232,32 @@ struct fault_rates {
   /// How long each lasts, a draw between the two.
   duration least = std::chrono::milliseconds{1};
   duration most = std::chrono::seconds{2};
-  /// Relative frequencies.
+  /// How often each kind is drawn, in relation to the others; 0: never.
+  /// The host's process ends as by SIGKILL; it is started again.
   double kills = 1;
+  /// The host's process stands still as by SIGSTOP, then goes on.
   double freezes = 1;
+  /// Two hosts receive nothing of each other, then they do again.
   double cuts = 1;
+  /// One of two hosts receives nothing of the other.
   double one_way_cuts = 1;
+  /// The connections between two hosts are reset.
   double breaks = 1;
+  /// The host loses what its disk had not synced, and its process; both are back later.
   double power_losses = 0.5;
+  /// The host's clocks jump.
   double clock_jumps = 0;
+  /// What two hosts send each other arrives late, and no faster than `slowness` says.
   double slow_links = 0;
+  /// Writes to the host's disk fail for want of room.
   double full_disks = 0;
+  /// Reads and writes of the host's disk take as long as `slowness_of_disks` says.
   double slow_disks = 0;
   /// Losses of power after which the host has a new, empty disk.
   double disk_losses = 0;
+  /// As slow_links, in one direction.
   double one_way_slow_links = 0;
+  /// The host handles each message in `message_time`.
   double slow_hosts = 0;
   /// How slow links are,
   link_slowness slowness{.latency = std::chrono::milliseconds{20}, .jitter = std::chrono::milliseconds{20}};

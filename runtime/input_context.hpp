@@ -1,4 +1,5 @@
-// What a function that makes an input pipeline may know about the others. Semantics: semantics.md 1.3 (InputContext).
+// What a function that makes an input pipeline may know about the others. Semantics:
+// examples/reference/semantics.md 1.3 (InputContext).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// How a distributed dataset brings its elements to the replicas. Semantics: semantics.md 1.3 (InputOptions).
+// How a distributed dataset brings its elements to the replicas. Semantics: examples/reference/semantics.md 1.3
+// (InputOptions).
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // A step runs in cross-replica context and may call set_last_step_output there, or from the function that it runs on
 // the replicas: then a reduction is mandatory, is done over all replicas, and is set once.
-// Semantics: semantics.md 1.4 (MultiStepContext), seed 003.
+// Semantics: examples/reference/semantics.md 1.4 (MultiStepContext).
 #pragma once
 
 #include <troupe/runtime/replica_context.hpp>

@@ -12,7 +12,7 @@
 // of `strategy` holds, with these differences: local results and merge_call are those of this process's replicas, while
 // reduce, gather, all_reduce, all_gather and aggregated assignments go over all replicas of all processes. When a
 // process is lost, what is going on ends on all others with unavailable_error that names it; the strategy can't be used
-// any more: call group.rebuild() and make a new one. Semantics: semantics.md 1.3, 5.2.2.
+// any more: call group.rebuild() and make a new one. Semantics: examples/reference/semantics.md 1.3, 5.2.2.
 #pragma once
 
 #include <troupe/runtime/mirrored_strategy.hpp>

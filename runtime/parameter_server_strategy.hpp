@@ -7,8 +7,8 @@
 // closures, and a checkpoint holds what a program does not. Its shards on the servers go when it is removed, when a
 // restore has replaced them, and when making it failed half way.
 //
-// Semantics: semantics.md 1.6. Placement is round robin over the servers, one counter for all shards, as in the
-// reference; `server_placement::balanced_bytes` is ours.
+// Semantics: examples/reference/semantics.md 1.6. Placement is round robin over the servers, one counter for all
+// shards, as in the reference; `server_placement::balanced_bytes` is ours.
 #pragma once
 
 #include <troupe/runtime/cluster.hpp>

@@ -1,6 +1,6 @@
 // How many shards a variable is split into, and which servers get them.
 //
-// Semantics: semantics.md 1.6 (FixedShardsPartitioner, MinSizePartitioner, MaxSizePartitioner).
+// Semantics: examples/reference/semantics.md 1.6 (FixedShardsPartitioner, MinSizePartitioner, MaxSizePartitioner).
 #pragma once
 
 #include <troupe/device/base/dtype.hpp>

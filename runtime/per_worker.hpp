@@ -4,7 +4,7 @@
 // copy. When a worker comes back as a new process its copies are built again before any closure uses them (C-4). The
 // copies are dropped when the last handle is gone.
 //
-// Semantics: semantics.md 1.1 (PerWorkerValues, per-worker variables), 2.3.
+// Semantics: examples/reference/semantics.md 1.1 (PerWorkerValues, per-worker variables), 2.3.
 #pragma once
 
 #include <troupe/actors/messages/interfaces.hpp>

@@ -5,7 +5,7 @@
 // a method of a server, a replica's function) and block any other thread; the handler of an event-based actor, which
 // must not block, uses `then` or asks `handle()`.
 //
-// Semantics: seed RemoteValue; semantics.md 1.1, 2.3. The reference's `fetch` (host copy) and `get` (local tensors)
+// Semantics: examples/reference/semantics.md 1.1, 2.3. The reference's `fetch` (host copy) and `get` (local tensors)
 // differ here only in ownership: `fetch` returns a copy, `get` a reference to the one decoded object.
 #pragma once
 

@@ -7,7 +7,7 @@
 // All replicas must call the same merge_call, all_reduce and all_gather in the same order. One that does not is found:
 // everybody who waits gets failed_precondition_error that names it. A replica that throws, or whose actor is lost, ends
 // the waits of the others with aborted_error that names it.
-// Semantics: semantics.md 1.3, 4, 5.2.
+// Semantics: examples/reference/semantics.md 1.3, 4, 5.2.
 #pragma once
 
 #include <troupe/actors/values/internal/type_name.hpp>

@@ -14,7 +14,7 @@
 //
 // The program needs to be no member of a cluster, nor the same binary as the server: types are matched by signature.
 //
-// Threads: any number of threads and fibers may use one client. Semantics: semantics.md 1.7, 5.1.
+// Threads: any number of threads and fibers may use one client. Semantics: examples/reference/semantics.md 1.7, 5.1.
 #pragma once
 
 #include <troupe/actors/functions/lossless.hpp>

@@ -1,4 +1,4 @@
-// How a remote call ended, or will end: StatusOrResult of the seed.
+// How a remote call ended, or will end: StatusOrResult in TensorFlow.
 //
 // A handle on one call; copies share it. Dropping all of them neither cancels the call nor leaves anything behind. A
 // call never hangs: it ends with its answer, an error, its deadline, a cancellation or the loss of its server.
@@ -6,7 +6,7 @@
 // Threads: any. `is_ok`, `get_error`, `get_value` wait: they suspend a fiber (a closure, a replica's function, a method
 // of a server) and block a thread; an event-based actor, which must not block, uses `then`.
 //
-// Semantics: seed Client; semantics.md 1.7.
+// Semantics: examples/reference/semantics.md 1.7.
 #pragma once
 
 #include <troupe/actors/fibers/notifier.hpp>

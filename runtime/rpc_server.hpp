@@ -16,7 +16,7 @@
 // means that its next wait throws cancelled_error; one that computes for long may look with
 // `fiber_host::throw_if_cancelled()`, which counts as a wait.
 //
-// Semantics: semantics.md 1.7.
+// Semantics: examples/reference/semantics.md 1.7.
 #pragma once
 
 #include <troupe/actors/fibers/fiber.hpp>

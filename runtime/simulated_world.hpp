@@ -101,6 +101,7 @@ struct world_options {
   step_choice choice = step_choice::evenly;
   /// With ranks: so many falls, at moments drawn among so many choices.
   std::size_t falls = 3;
+  /// How many choices a run has, about: the moments of the falls are drawn among the first so many.
   std::uint64_t choices_expected = 1000;
   /// In order: by the number of the choice, from 1 on, how many that have waited for longer are passed over.
   std::map<std::uint64_t, std::size_t> deviations;

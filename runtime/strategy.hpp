@@ -7,7 +7,7 @@
 // `strategy` is what all of them have in common: a handle whose copies are one strategy. Its operations belong to
 // cross-replica context, or to no context; in a replica context they throw failed_precondition_error that says what to
 // call instead. Runs of several threads take turns.
-// Semantics: semantics.md 1.3, 3.3, 3.5, seeds 002 and 003.
+// Semantics: examples/reference/semantics.md 1.3, 3.3, 3.5.
 #pragma once
 
 #include <troupe/actors/functions/lossless.hpp>
@@ -52,12 +52,12 @@ class strategy {
   template <class F, class... Args>
   auto run(F function, Args... arguments) const;
 
-  /// The reduction over all replicas of a per_replica value, a mirrored one, a plain one (semantics.md 3.3), or a
-  /// structure of them; of tensors, numbers, sparse values (which stay sparse, as all_reduce leaves them) and
-  /// structures of these, such as a struct of metrics. With axes each replica's tensor is reduced along these, too; a
-  /// mean is then that of all elements, so an uneven last batch counts rightly. Means divide: those of integer tensors
-  /// are float32, added up in float64. The half types are added up in float32 and rounded once; integer sums wrap
-  /// around.
+  /// The reduction over all replicas of a per_replica value, a mirrored one, a plain one
+  /// (examples/reference/semantics.md 3.3), or a structure of them; of tensors, numbers, sparse values (which stay
+  /// sparse, as all_reduce leaves them) and structures of these, such as a struct of metrics. With axes each replica's
+  /// tensor is reduced along these, too; a mean is then that of all elements, so an uneven last batch counts rightly.
+  /// Means divide: those of integer tensors are float32, added up in float64. The half types are added up in float32
+  /// and rounded once; integer sums wrap around.
   /// @throws invalid_argument_error: sum of a value that is not per replica, mean of plain integers, ops other than sum
   /// and mean, replicas with different structures, sparse values with axes; out_of_range_error: axes that don't exist.
   template <class V>

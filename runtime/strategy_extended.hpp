@@ -1,9 +1,10 @@
-// What libraries that are aware of distribution use: optimizers, metrics, training loops. The names are the seed's.
+// What libraries that are aware of distribution use: optimizers, metrics, training loops. The names are TensorFlow's
+// (tf.distribute.StrategyExtended).
 //
 // All of it belongs to cross-replica context (a merge function, or strategy.scope()), where not said otherwise: in a
 // replica context, failed_precondition_error says so. Destinations of a reduction are a device's name, a variable, or
 // the value itself (an all-reduce); the result is mirrored over them.
-// Semantics: seed 003, semantics.md 1.4 with the decisions of 5.1.
+// Semantics: examples/reference/semantics.md 1.4 with the decisions of 5.1.
 #pragma once
 
 #include <troupe/actors/values/structure.hpp>
@@ -96,7 +97,7 @@ class strategy_extended {
   template <class T>
   mirrored<T> reduce_to(reduce_op op, const per_replica<T>& value, const per_replica<T>& to,
                         const communication_options& options = {}) const;
-  /// A value that all replicas have alike; semantics.md 3.3.
+  /// A value that all replicas have alike; examples/reference/semantics.md 3.3.
   template <class T>
   mirrored<T> reduce_to(reduce_op op, const mirrored<T>& value, const destinations& to,
                         const communication_options& options = {}) const;

@@ -11,7 +11,7 @@
 //
 // Errors: invalid_argument for shapes and dtypes that do not fit, unavailable naming the server that is lost,
 // deadline_exceeded after the limit, cancelled when the closure is cancelled meanwhile.
-// Semantics: semantics.md 1.6, 3.4.
+// Semantics: examples/reference/semantics.md 1.6, 3.4.
 #pragma once
 
 #include <troupe/actors/functions/function_registry.hpp>

@@ -8,7 +8,7 @@
 //   }, weights);
 //
 // Workers are not in step with each other: num_replicas_in_sync counts the replicas of this worker.
-// Semantics: semantics.md 1.2 (AggregatingVariable), 1.6.
+// Semantics: examples/reference/semantics.md 1.2 (AggregatingVariable), 1.6.
 #pragma once
 
 #include <troupe/runtime/strategy.hpp>

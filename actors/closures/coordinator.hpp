@@ -51,7 +51,7 @@
 // A closure that no present worker can run, since these are other binaries, is stranded: it waits for the workers of
 // the specification that are absent, and fails when the last of them has come and can't run it either.
 //
-// Semantics: semantics.md 2 and 5.2.
+// Semantics: examples/reference/semantics.md 2 and 5.2.
 #pragma once
 
 #include <troupe/actors/closures/coordinator_options.hpp>

@@ -18,6 +18,8 @@ struct window_options {
   std::uint32_t fibers_max = 64;
   /// Closures that a worker may hold, running or waiting.
   std::uint32_t window_max = 1024;
+  /// Beside `slots`, a worker is given as many closures as it ends within this time, judged by how long the last ones
+  /// took; at most `window_max` in all.
   duration prefetch_horizon = std::chrono::milliseconds{2};
 };
 
@@ -31,7 +33,9 @@ struct coordinator_options {
   std::uint32_t lost_workers_max = 8;
   /// One that was lost with so many runs alone from then on (coordinator_suspects.cpp).
   std::uint32_t suspected_after = 3;
+  /// How long a worker that has joined may take to answer that it accepts closures of this coordinator.
   duration admission_limit = std::chrono::seconds{5};
+  /// The pause before a worker that did not answer in time is asked again, while it is wanted.
   duration admission_retry = std::chrono::milliseconds{500};
   /// What a worker has held for so long, and may not have begun, is asked back as soon as another one idles; it waits
   /// for about twice as long at most, unless large data is under way with it (coordinator_recalls.cpp).

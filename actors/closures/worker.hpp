@@ -23,7 +23,7 @@
 // closure computes it hears nothing; its desk (worker_desk.hpp) then gives others what it has not begun, and sends what
 // has ended.
 //
-// Semantics: semantics.md 1.1 (per-worker values), 2.2, 5.2.4.
+// Semantics: examples/reference/semantics.md 1.1 (per-worker values), 2.2, 5.2.4.
 #pragma once
 
 #include <troupe/actors/closures/internal/worker_trays.hpp>

@@ -14,7 +14,7 @@
 // workers costs N messages, and that of a server one record for each worker. Who follows the application's actors on a
 // member (offers/directory.hpp) hears of that member only.
 //
-// Semantics: semantics.md 5.2.3.
+// Semantics: examples/reference/semantics.md 5.2.3.
 #pragma once
 
 #include <troupe/actors/fibers/requests.hpp>

@@ -17,7 +17,7 @@
 // replicas that wait host them in further fibers. Failing a lock step releases its waiting replicas, cancels the others
 // (their next wait throws), and aborts the collectives that they block in.
 //
-// Semantics: semantics.md 4, 5.2.1, 5.2.2.
+// Semantics: examples/reference/semantics.md 4, 5.2.1, 5.2.2.
 #pragma once
 
 #include <troupe/actors/fibers/fiber.hpp>

@@ -7,7 +7,7 @@
 // start another lock step on replicas that wait in the first. The replica is spawned detached: it owns a thread and the
 // device context that belongs to it, and replicas run truly in parallel. In a simulation the same code is scheduled.
 //
-// Semantics: semantics.md 4, 5.2.1, 5.2.2.
+// Semantics: examples/reference/semantics.md 4, 5.2.1, 5.2.2.
 #pragma once
 
 #include <troupe/actors/fibers/fiber.hpp>

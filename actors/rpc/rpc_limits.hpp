@@ -45,6 +45,7 @@ struct limits {
 
 /// How the two sides find out that the other one is gone.
 struct liveness {
+  /// The pause between two pings to the other side.
   duration ping_interval = std::chrono::milliseconds{500};
   /// At least four intervals.
   duration silence_max = std::chrono::seconds{4};

@@ -12,7 +12,7 @@
 // be on an accelerator of the server's process: content and slots stay there, operations are computed there, what comes
 // in goes there once, and what is read comes from there.
 //
-// Semantics: semantics.md 1.6, 5.1.
+// Semantics: examples/reference/semantics.md 1.6, 5.1.
 #pragma once
 
 #include <troupe/actors/fibers/timers.hpp>

@@ -14,7 +14,9 @@ struct variable_client_options {
   /// How long an operation may take, retries included, unless its caller says otherwise. What takes longer than
   /// parameter_server_options::client_silence_max may be refused when it is sent again.
   duration operation_limit = std::chrono::seconds{30};
+  /// How long one attempt to connect to a server may take.
   duration dial_limit = std::chrono::seconds{2};
+  /// The pause before the next attempt.
   duration dial_retry = std::chrono::milliseconds{50};
   /// What operations that share a message hold, and what their answers are expected to hold, is at most about so much;
   /// one that holds more has a message of its own.

@@ -1,11 +1,11 @@
 // The errors of troupe: one status for actors and messages, one exception hierarchy for callers.
 //
-// A status is what travels (in messages, in results, in StatusOrResult); an exception is what a caller sees. Both
+// A status is what travels (in messages, results, answers of remote calls); an exception is what a caller sees. Both
 // carry the same three things: a canonical code, a message that says what was wrong, what was expected and how to fix
 // it, and the chain of causes below it (which closure, on which worker, on which node, why). The chain is kept so
 // that the first line tells the user what failed and the last line tells why.
 //
-// Semantics: semantics.md 5.3. The codes are TensorFlow's and gRPC's, with their numbers.
+// Semantics: examples/reference/semantics.md 5.3. The codes are TensorFlow's and gRPC's, with their numbers.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,37 @@ namespace troupe {
 /// Canonical status codes. The numbers are gRPC's and never change.
 enum class status_code : std::uint8_t {
   ok = 0,
+  /// The caller, an earlier error or a signal ended the operation before it was done.
   cancelled = 1,
+  /// An exception that is none of troupe's and was not registered.
   unknown = 2,
+  /// An argument that is wrong whatever the state of the system is.
   invalid_argument = 3,
+  /// The operation was not done in its time. Whether it had an effect is not known.
   deadline_exceeded = 4,
+  /// What was named is not there.
   not_found = 5,
+  /// What was to be made is there.
   already_exists = 6,
+  /// The caller is known and may not do that.
   permission_denied = 7,
+  /// A limit of count or bytes is reached: of a queue, memory, a message.
   resource_exhausted = 8,
+  /// The system is not in the state that the operation needs; calling it again changes nothing.
   failed_precondition = 9,
+  /// The operation was given up because of what happened beside it; the whole of it may be tried again.
   aborted = 10,
+  /// An index or an axis beyond the end, or the end of a dataset.
   out_of_range = 11,
+  /// Not supported here.
   unimplemented = 12,
+  /// An invariant of troupe's does not hold: a defect.
   internal = 13,
+  /// The other side is lost or not reached; it may be back later.
   unavailable = 14,
+  /// Data is lost or damaged, and can't be had again.
   data_loss = 15,
+  /// The caller did not prove who it is.
   unauthenticated = 16,
 };
 

@@ -1,4 +1,4 @@
-// How collectives are performed: hints that never change a result. Semantics: semantics.md 1.5, 3.1.
+// How collectives are performed: hints that never change a result. Semantics: examples/reference/semantics.md 1.5, 3.1.
 #pragma once
 
 #include <chrono>

@@ -17,7 +17,8 @@
 //
 // Between processes the first replica of each stands for all of its process, with tensors in host memory: over shared
 // memory if all processes are on one host, else over TCP, unless the program chooses. Not so where NCCL spans them all:
-// it finds its own way, and there the processes only compare what they are about to call. Semantics: semantics.md 3.1.
+// it finds its own way, and there the processes only compare what they are about to call. Semantics:
+// examples/reference/semantics.md 3.1.
 #pragma once
 
 #include <troupe/device/collectives/communication_options.hpp>

@@ -1,7 +1,8 @@
 // Sparse gradients: some rows of a large tensor, as an embedding's gradient is.
 //
 // A row may occur several times, and then counts as the sum of its occurrences: so the sum of sparse tensors is their
-// concatenation, and nothing has to be matched until somebody densifies. Semantics: semantics.md 3.2.
+// concatenation, and nothing has to be matched until somebody densifies. Semantics:
+// examples/reference/semantics.md 3.2.
 #pragma once
 
 #include <troupe/device/collectives/communicator.hpp>

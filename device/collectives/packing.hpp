@@ -2,7 +2,7 @@
 //
 // Problem: a model has hundreds of gradients, most of them small, and a collective costs some microseconds before it
 // moves its first byte. So tensors travel together, in packs. They go in reverse order: backward passes yield the last
-// layers' gradients first, so those need not wait for the others. Semantics: semantics.md 3.1.
+// layers' gradients first, so those need not wait for the others. Semantics: examples/reference/semantics.md 3.1.
 #pragma once
 
 #include <troupe/device/collectives/communication_options.hpp>

@@ -36,7 +36,7 @@ caf::behavior aggregator(caf::event_based_actor* self, std::vector<troupe::actor
     for (const auto& each : sensors)
       each.request(self, 1s, caf::get_atom_v)
           .then([](const reading& now) { fmt::print("{}: {:.2f} degrees\n", to_string(now.where), now.degrees); },
-                [](const troupe::status&) {});  // on_down has said why
+                [](const troupe::status&) {});  // a lost sensor is reported by the watch above
     self->delayed_send(self, 100ms, caf::tick_atom_v);
   }};
 }

@@ -7,7 +7,7 @@
 // become that replica's T. Copies share the elements; elements are never changed.
 //
 // A per_replica does not convert to T: which replica's value would it be? Reduce it first, or look at the local
-// results. Semantics: semantics.md 1.2, seed 002.
+// results. Semantics: examples/reference/semantics.md 1.2.
 #pragma once
 
 #include <troupe/device/base/error.hpp>

@@ -7,7 +7,7 @@
 //   update         inside the function that update() was given, for one copy of the variable
 //
 // The context belongs to the running fiber, or outside of fibers to the thread. Contexts nest; each ends where its
-// scope object does. Semantics: semantics.md 1.3, seed 003 "Replica context vs. Cross-replica context".
+// scope object does. Semantics: examples/reference/semantics.md 1.3.
 #pragma once
 
 #include <troupe/actors/fibers/time.hpp>

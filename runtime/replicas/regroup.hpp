@@ -12,7 +12,7 @@
 // one by one all the same. A mirrored<T> is sliced like a per_replica<T>; what is not distributed passes through
 // `slice` unchanged.
 // Errors: invalid_argument when structures (lengths, keys, variables) differ between replicas; the message says how.
-// Semantics: semantics.md 1.2 (regroup, select_replica), 3.5; seed 003 "Unwrapping and merging".
+// Semantics: examples/reference/semantics.md 1.2 (regroup, select_replica), 3.5.
 #pragma once
 
 #include <troupe/actors/values/structure.hpp>

@@ -1,5 +1,5 @@
 // Replicas in step over processes: what they compute together, and that nobody hangs when one of them is killed or
-// frozen, wherever the others are (D-1, B-2). Semantics: semantics.md 1.3, 5.2.2.
+// frozen, wherever the others are (D-1, B-2). Semantics: examples/reference/semantics.md 1.3, 5.2.2.
 #include "process_cluster.hpp"
 #include "test_program.hpp"
 

@@ -1,5 +1,5 @@
 // The example of remote procedure calls (examples/rpc) as its users run it: the server is one program, its clients are
-// other ones, in C++ over both layers and in Python over gRPC. Seed 004; semantics.md 1.7.
+// other ones, in C++ over both layers and in Python over gRPC. Semantics: examples/reference/semantics.md 1.7.
 #include "support/certificate_files.hpp"
 #include "support/environment_variable.hpp"
 #include "watched_program.hpp"

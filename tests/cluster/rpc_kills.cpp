@@ -1,6 +1,6 @@
 // Remote procedure calls while either side is killed or frozen at a random moment, over both layers: nobody hangs,
 // every call ends by its deadline, and whoever lives or wakes is served again by the same client objects. RPC-1, RPC-2,
-// RPC-3; semantics.md 1.7. The processes, and what they watch by themselves: rpc_kill_program.hpp.
+// RPC-3; examples/reference/semantics.md 1.7. The processes, and what they watch by themselves: rpc_kill_program.hpp.
 //
 // TROUPE_KILL_ROUNDS: how many faults for each layer; TROUPE_KILL_SEED: the seed of their choice, which a failure
 // prints.

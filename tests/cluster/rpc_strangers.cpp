@@ -1,5 +1,5 @@
 // Strangers and remote procedure calls: whoever can reach a server's port can write to it, a client may dial whatever
-// answers, and clients share neither the binary nor the cluster with their server. semantics.md 1.7.
+// answers, and clients share neither the binary nor the cluster with their server. examples/reference/semantics.md 1.7.
 #include "loopback_port.hpp"
 #include "process_cluster.hpp"
 #include "rpc_kill_program.hpp"

@@ -1,5 +1,5 @@
 // Datasets of each worker, over processes: the chief describes one, the workers make it, and make it again.
-// Semantics: semantics.md 1.1.
+// Semantics: examples/reference/semantics.md 1.1.
 #include "process_cluster.hpp"
 #include "test_program.hpp"
 

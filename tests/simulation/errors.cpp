@@ -1,4 +1,5 @@
-// How errors of closures are raised: late, the first one, after everything else has been cancelled (semantics.md 2.2).
+// How errors of closures are raised: late, the first one, after everything else has been cancelled
+// (examples/reference/semantics.md 2.2).
 #include "probe.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -6,7 +6,7 @@
 // deadlines. A server of another version, or one that has too many clients, refuses: what waits then ends with that,
 // and the client goes on trying, more slowly.
 //
-// Semantics: seed Client; semantics.md 1.7 (waits for the server, no retries).
+// Semantics: examples/reference/semantics.md 1.7 (waits for the server, no retries).
 #pragma once
 
 #include <troupe/actors/fibers/completion.hpp>

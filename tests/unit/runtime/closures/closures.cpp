@@ -1,4 +1,5 @@
-// cluster_coordinator: schedule, join, done, fetch and remote values (semantics.md 1.1, 2.2, 2.3), in one process.
+// cluster_coordinator: schedule, join, done, fetch and remote values (examples/reference/semantics.md 1.1, 2.2, 2.3),
+// in one process.
 #include "support/local_world.hpp"
 
 #include <atomic>

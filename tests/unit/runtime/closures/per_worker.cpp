@@ -1,4 +1,4 @@
-// Values, datasets and variables of which each worker has its own (semantics.md 1.1).
+// Values, datasets and variables of which each worker has its own (examples/reference/semantics.md 1.1).
 #include "support/local_world.hpp"
 
 #include <set>

@@ -1,5 +1,5 @@
 // An application's own actors beside troupe: they own the system, use remote values without blocking, and listen to
-// events (architecture.md 3 and 4).
+// events.
 #include "support/local_world.hpp"
 
 #include <troupe/actors/messages/message_types.hpp>

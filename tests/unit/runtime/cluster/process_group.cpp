@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_connection_that_outlives_its_group_is_ended_on_all_proces
   BOOST_TEST(refuses<cancelled_error>([end = mine] { end->barrier(20s); }, "process_group was destroyed"));
 }
 
-// semantics.md 3.4: the mean is that of all replicas.
+// examples/reference/semantics.md 3.4: the mean is that of all replicas.
 BOOST_AUTO_TEST_CASE(the_mean_of_scattered_rows_divides_by_the_replicas_of_all_processes) {
   pair_of_processes both{{.start_limit = 20s}};
   const auto scatter = [](process_group& group) {

@@ -1,4 +1,4 @@
-// Where elements come from, and how iterators over them behave (semantics.md 1.1, 1.3).
+// Where elements come from, and how iterators over them behave (examples/reference/semantics.md 1.1, 1.3).
 #include "support/dataset_support.hpp"
 
 #include <cstdlib>

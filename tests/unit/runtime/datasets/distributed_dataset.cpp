@@ -1,5 +1,5 @@
-// How batches come to replicas (semantics.md 1.3: distribute_dataset, distribute_datasets_from_function, InputContext,
-// InputOptions; seed 002).
+// How batches come to replicas (examples/reference/semantics.md 1.3: distribute_dataset,
+// distribute_datasets_from_function, InputContext, InputOptions).
 #include "support/dataset_support.hpp"
 
 #include <troupe/runtime/distributed_dataset.hpp>

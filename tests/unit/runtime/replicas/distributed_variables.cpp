@@ -1,5 +1,5 @@
-// What variables of replica strategies do when they are read and written: the table of semantics.md 3.4 with the
-// decisions of 5.1, row by row, for 1, 2 and 4 replicas.
+// What variables of replica strategies do when they are read and written: the table of
+// examples/reference/semantics.md 3.4 with the decisions of 5.1, row by row, for 1, 2 and 4 replicas.
 #include "replica_test.hpp"
 
 #include <boost/test/data/test_case.hpp>

@@ -1,4 +1,5 @@
-// run_steps_on_iterator, and what its steps leave in their multi_step_context; seed 003, semantics.md 1.4.
+// run_steps_on_iterator, and what its steps leave in their multi_step_context;
+// examples/reference/semantics.md 1.4.
 #include "replica_test.hpp"
 
 #include <boost/test/unit_test.hpp>

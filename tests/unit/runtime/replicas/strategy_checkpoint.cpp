@@ -1,4 +1,4 @@
-// Saving and restoring the variables of replica strategies; semantics.md 3.4, last column.
+// Saving and restoring the variables of replica strategies; examples/reference/semantics.md 3.4, last column.
 #include "replica_test.hpp"
 
 #include <troupe/runtime/checkpoint.hpp>

@@ -1,5 +1,5 @@
 // What replicas do together inside run(): all_reduce, all_gather, update, and what happens when they do not do the
-// same; semantics.md 1.3, 3.2, 5.2.2.
+// same; examples/reference/semantics.md 1.3, 3.2, 5.2.2.
 #include "replica_test.hpp"
 
 #include <boost/test/data/test_case.hpp>

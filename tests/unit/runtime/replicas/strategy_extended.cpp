@@ -1,5 +1,5 @@
-// What strategy_extended does with values and variables: reduce, broadcast, update; seed 003, semantics.md 1.4 with the
-// decisions of 5.1. Placement, containers, input and attributes are in strategy_placement.cpp.
+// What strategy_extended does with values and variables: reduce, broadcast, update; examples/reference/semantics.md 1.4
+// with the decisions of 5.1. Placement, containers, input and attributes are in strategy_placement.cpp.
 #include "replica_test.hpp"
 
 #include <boost/test/data/test_case.hpp>
@@ -235,7 +235,8 @@ BOOST_AUTO_TEST_CASE(update_non_slot_calls_the_function_for_each_device) {
                                            [&] { strategy.run([&] { extended.update_non_slot(where, [] {}); }); });
 }
 
-/// The standard pattern of seed 003: gradients are merged, summed to their variables' devices, and applied there.
+/// The pattern of TensorFlow's StrategyExtended page: gradients are merged, summed to their variables' devices, and
+/// applied there.
 BOOST_DATA_TEST_CASE(the_standard_update_pattern_keeps_all_copies_equal, replica_counts, count) {
   const mirrored_strategy strategy{replica_devices(count)};
   const std::vector variables{strategy.variable("weights", tensor::of({1.0f, 2.0f})),

@@ -1,5 +1,5 @@
-// Where strategy_extended puts variables, whose they are, what it makes of input, and its attributes; seed 003,
-// semantics.md 1.4.
+// Where strategy_extended puts variables, whose they are, what it makes of input, and its attributes;
+// examples/reference/semantics.md 1.4.
 #include "replica_test.hpp"
 
 #include <troupe/runtime/cluster/program_log.hpp>

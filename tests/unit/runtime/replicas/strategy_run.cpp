@@ -1,4 +1,4 @@
-// What run(), merge_call and the contexts around them promise; semantics.md 1.3, 4 and 5.2, seeds 002 and 003.
+// What run(), merge_call and the contexts around them promise; examples/reference/semantics.md 1.3, 4 and 5.2.
 #include "replica_test.hpp"
 
 #include <troupe/runtime/cluster/reaper.hpp>

@@ -1,5 +1,5 @@
-// What becomes of the values of many replicas: reduce, gather, local_results, and the example programs of seed 002;
-// semantics.md 1.2, 1.3, 3.3, 3.5.
+// What becomes of the values of many replicas: reduce, gather, local_results, and the example programs of TensorFlow's
+// DistributedValues page; examples/reference/semantics.md 1.2, 1.3, 3.3, 3.5.
 #include "replica_test.hpp"
 
 #include <troupe/device/kernels/elementwise.hpp>
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(values_from_a_function_are_wrapped_even_if_they_are_structu
   });
 }
 
-// --- the example programs of seed 002 -------------------------------------------------------------------------------
+// --- the example programs of TensorFlow's DistributedValues page -----------------------------------------------------
 
 BOOST_AUTO_TEST_SUITE(the_examples_of_distributed_values)
 

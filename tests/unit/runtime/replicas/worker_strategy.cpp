@@ -1,4 +1,5 @@
-// Replicas of one worker on variables of parameter servers; runtime/worker_strategy.hpp, semantics.md 1.2 and 1.6.
+// Replicas of one worker on variables of parameter servers; runtime/worker_strategy.hpp,
+// examples/reference/semantics.md 1.2 and 1.6.
 #include "support/local_world.hpp"
 
 #include <troupe/runtime/replica_context.hpp>

@@ -1,4 +1,4 @@
-// What server, client and calls promise, over both layers; semantics.md 1.7 and 5.1, seed 004.
+// What server, client and calls promise, over both layers; examples/reference/semantics.md 1.7 and 5.1.
 #include "rpc_test.hpp"
 
 #include <troupe/device/kernels/elementwise.hpp>
@@ -29,7 +29,7 @@ tensor sum(tensor a, const tensor& b) {
   return a;
 }
 
-// --- the seed's example ----------------------------------------------------------------------------------------------
+// --- the example of TensorFlow's page --------------------------------------------------------------------------------
 
 TROUPE_TEST_CASE_FOR_EACH_LAYER(the_example_of_the_seed_gives_the_sum) {
   auto server = make_server(layer);

@@ -1,4 +1,4 @@
-// Partitioners and placement (semantics.md 1.6).
+// Partitioners and placement (examples/reference/semantics.md 1.6).
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/partitioner.hpp>
 

@@ -1,5 +1,5 @@
 // How variables of replica strategies come into being, inside and outside of run(), and how structures carry them;
-// semantics.md 1.2, 3.4 and 4 (8).
+// examples/reference/semantics.md 1.2, 3.4 and 4 (8).
 #include "unit/runtime/replicas/replica_test.hpp"
 
 #include <boost/test/data/test_case.hpp>

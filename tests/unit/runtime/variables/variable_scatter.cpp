@@ -1,4 +1,4 @@
-// Writing some rows of a variable of replicas, in every context; semantics.md 3.4 (scatter_*).
+// Writing some rows of a variable of replicas, in every context; examples/reference/semantics.md 3.4 (scatter_*).
 #include "unit/runtime/replicas/replica_test.hpp"
 
 #include <boost/test/data/test_case.hpp>

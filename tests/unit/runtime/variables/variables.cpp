@@ -1,4 +1,4 @@
-// Variables and sharded variables (semantics.md 1.2, 1.6), from the program and from closures.
+// Variables and sharded variables (examples/reference/semantics.md 1.2, 1.6), from the program and from closures.
 #include "support/local_world.hpp"
 
 #include <troupe/device/kernels/elementwise.hpp>
