@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <sstream>
 #include <string_view>
@@ -98,24 +99,60 @@ void read_timespan(limited_ini& state, Consumer&& consumer, const caf::optional<
   caf::detail::parser::read_timespan(state, consumer, count);
 }
 
+/// Counted from 1.
+std::ptrdiff_t line_of(const std::string& text, std::string::const_iterator at) {
+  return 1 + std::count(text.begin(), at, '\n');
+}
+
 /// "line 2, column 7", counted from 1; CAF counts columns from the end of the line before.
 std::string place(const std::string& text, std::string::const_iterator at) {
   const std::string_view before{text.begin(), at};
-  return fmt::format("line {}, column {}", 1 + std::ranges::count(before, '\n'),
-                     before.size() - (before.rfind('\n') + 1) + 1);
+  return fmt::format("line {}, column {}", line_of(text, at), before.size() - (before.rfind('\n') + 1) + 1);
 }
 
+/// A section as it stands in a file; of [a.b] it is "a".
+struct found_section {
+  std::string name;
+  std::ptrdiff_t line = 0;
+};
+
+/// Notes where sections begin. CAF's parser calls `key` of the type that it is given.
+class noting_consumer : public caf::detail::ini_consumer {
+ public:
+  noting_consumer(const caf::config_option_set& known, caf::settings& into, const std::string& text,
+                  const limited_ini& state)
+      : ini_consumer(known, into), text_(text), state_(state) {}
+
+  void key(std::string name) {
+    sections.push_back({name, line_of(text_, state_.i)});
+    ini_consumer::key(std::move(name));
+  }
+
+  std::vector<found_section> sections;
+
+ private:
+  const std::string& text_;
+  const limited_ini& state_;
+};
+
+struct file_content {
+  caf::settings options;
+  /// In the order of the file.
+  std::vector<found_section> sections;
+};
+
 /// Nothing is left out, since no option is known.
-caf::settings read_all(const std::string& text, const std::string& file) {
-  caf::settings all;
+file_content read_all(const std::string& text, const std::string& file) {
+  file_content all;
   const caf::config_option_set none;
-  caf::detail::ini_consumer consumer{none, all};
   limited_ini state{text.begin(), text.end()};
+  noting_consumer consumer{none, all.options, text, state};
   caf::detail::parser::read_ini(state, consumer);
   if (!state.over_limit.empty()) refuse(file, fmt::format("{}: {}", place(text, state.i), state.over_limit));
   // For CAF a text ends with the first null.
   if (state.code != caf::pec::success || !state.at_end())
     refuse(file, fmt::format("{} is no INI: {}", place(text, state.i), form));
+  all.sections = std::move(consumer.sections);
   return all;
 }
 
@@ -134,7 +171,28 @@ std::string options_of(const caf::config_option_set& known, std::string_view sec
   return names;
 }
 
-/// Each option of a section that somebody has described.
+/// Each once, in the order in which they were described.
+std::vector<std::string> sections_of(const caf::config_option_set& known) {
+  std::vector<std::string> names;
+  for (const auto& each : known)
+    if (std::ranges::find(names, view_of(each.category())) == names.end()) names.push_back(view_of(each.category()));
+  return names;
+}
+
+/// Those of options whose category is "a.b" stand under [a.b], which is a section of "a".
+void check_sections(const std::vector<found_section>& found, const caf::config_option_set& known,
+                    const std::string& file) {
+  const auto names = sections_of(known);
+  for (const auto& each : found) {
+    const auto is_known = std::ranges::any_of(
+        names, [&](const std::string& name) { return name == each.name || name.starts_with(each.name + '.'); });
+    if (!is_known)
+      refuse(file, fmt::format("line {}: there is no section [{}]; the sections are {}", each.line, each.name,
+                               fmt::join(names, ", ")));
+  }
+}
+
+/// Each option of a section that has options.
 template <class Work>
 void for_each_known(const caf::settings& all, const caf::config_option_set& known, Work work) {
   for (const auto& [section, content] : all) {
@@ -167,8 +225,9 @@ void check_stored(const caf::settings& all, const caf::config_option_set& known,
 
 void read_caf_options(const std::string& file, caf::actor_system_config& config) {
   const auto text = read_text_file(file, "the configuration");
-  const auto all = read_all(text, file);
+  const auto [all, sections] = read_all(text, file);
   const auto& known = options_of_config::of(config);
+  check_sections(sections, known, file);
   check(all, known, file);
   std::istringstream source{text};
   if (const auto wrong = config.parse(std::vector<std::string>{}, source)) refuse(file, config.render(wrong));

@@ -6,9 +6,11 @@
 
 #include <boost/test/unit_test.hpp>
 #include <caf/actor_system_config.hpp>
+#include <caf/io/middleman.hpp>
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -24,11 +26,15 @@ struct own_config : caf::actor_system_config {
     opt_group{custom_options_, "probe"}
         .add(depth, "depth", "how deep")
         .add(name, "name", "its name")
-        .add(wait, "wait", "how long");
+        .add(wait, "wait", "how long")
+        .add(number, "number", "a large one");
+    opt_group{custom_options_, "probe-parts.inner"}.add(part, "part", "of another section");
   }
   int depth = 1;
   std::string name = "none";
   caf::timespan wait{};
+  std::int64_t number = 0;
+  int part = 0;
 };
 
 /// A file of a test's own.
@@ -56,11 +62,23 @@ BOOST_FIXTURE_TEST_CASE(options_of_the_application_and_of_caf_are_taken, options
   BOOST_TEST(caf::get_or(config, "scheduler.max-threads", std::size_t{0}) == 2u);
 }
 
-BOOST_FIXTURE_TEST_CASE(sections_that_nobody_has_described_are_the_applications_own_affair, options_file) {
-  read("[elsewhere]\nanything = [1, 2]\n");
-  const auto list = caf::get_if<caf::config_value::list>(&caf::content(config), "elsewhere.anything");
-  BOOST_REQUIRE(static_cast<bool>(list));
-  BOOST_TEST(list->size() == 2u);
+BOOST_FIXTURE_TEST_CASE(a_section_without_options_is_refused_with_its_line_and_those_that_there_are, options_file) {
+  refuses("; a comment\n[shceduler]\nmax-threads = 2\n",
+          "line 2: there is no section [shceduler]; the sections are global, stream, scheduler, work-stealing, logger, "
+          "middleman, opencl, openssl, probe, probe-parts.inner");
+  refuses("[probe]\ndepth = 42\n\n[ sensr ]\ndepth = 42\n", "line 4: there is no section [sensr]");
+  refuses("[elsewhere]\n", "line 1: there is no section [elsewhere]");
+  refuses("[own.probe]\ndepth = 42\n", "line 1: there is no section [own]");
+  BOOST_TEST(config.depth == 1);
+}
+
+BOOST_FIXTURE_TEST_CASE(sections_of_all_modules_of_caf_are_known_and_those_within_sections, options_file) {
+  for (const auto* each : {"global", "stream", "scheduler", "work-stealing", "logger", "middleman", "opencl", "openssl",
+                           "probe", "probe-parts.inner"})
+    BOOST_CHECK_NO_THROW(read(fmt::format("[{}]\n", each)));
+  config.load<caf::io::middleman>();
+  read("[middleman]\nmax-consecutive-reads = 7\n[work-stealing]\naggressive-poll-attempts = 9\n");
+  BOOST_TEST(caf::get_or(config, "middleman.max-consecutive-reads", std::size_t{0}) == 7u);
 }
 
 BOOST_FIXTURE_TEST_CASE(what_caf_would_pass_over_is_refused_with_what_was_expected, options_file) {
@@ -103,13 +121,14 @@ BOOST_FIXTURE_TEST_CASE(longer_durations_are_refused_wherever_they_stand, option
 }
 
 BOOST_FIXTURE_TEST_CASE(what_only_looks_like_a_long_duration_is_taken, options_file) {
-  read("; 777777777777777777h\n[probe]\nname = \"777777777777777777h\"\n[own]\nnumber = 777777777777777777\n");
+  read("; 777777777777777777h\n[probe]\nname = \"777777777777777777h\"\nnumber = 777777777777777777\n");
   BOOST_TEST(config.name == "777777777777777777h");
+  BOOST_TEST(config.number == 777777777777777777);
 }
 
 BOOST_FIXTURE_TEST_CASE(what_is_nested_too_deep_is_refused_before_the_stack_ends, options_file) {
   const auto lists = [](std::size_t levels) {
-    return "[own]\nx = " + std::string(levels, '[') + std::string(levels, ']') + "\n";
+    return "[probe-parts]\nx = " + std::string(levels, '[') + std::string(levels, ']') + "\n";
   };
   const auto repeated = [](std::size_t count, const std::string& part) {
     std::string result;
@@ -120,7 +139,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_nested_too_deep_is_refused_before_the_stack_ends
   const auto why = "nested more than 32 levels deep";
   refuses(lists(33), why);
   refuses(lists(1'000'000), why);
-  refuses("[own]\nx = " + repeated(1'000'000, "{x="), why);
+  refuses("[probe-parts]\nx = " + repeated(1'000'000, "{x="), why);
   refuses("[a" + repeated(1'000'000, ".a") + "]\n", why);
 }
 
