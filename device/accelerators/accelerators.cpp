@@ -1,4 +1,5 @@
 #include <troupe/device/accelerators/accelerators.hpp>
+#include <troupe/device/accelerators/emulation_setting.hpp>
 #include <troupe/device/base/device_name.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/device/cuda/cuda_device.hpp>
@@ -8,13 +9,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 namespace troupe {
@@ -26,19 +24,6 @@ struct emulated_gpus {
   int count = 0;
   emulation_options options;
 };
-
-emulated_gpus of_environment() {
-  const auto* const value = std::getenv(emulated_gpus_variable);
-  if (value == nullptr) return {};
-  const std::string_view text{value};
-  auto count = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (problem == std::errc{} && end == text.data() + text.size() && count >= 1 && count <= emulated_gpus_max)
-    return {.count = count, .options = {}};
-  throw invalid_argument_error{
-      fmt::format("{} is \"{}\"; expected how many GPUs to emulate, 1 to {}, or no such variable",
-                  emulated_gpus_variable, text, emulated_gpus_max)};
-}
 
 /// Never destroyed: tensors with static storage duration give memory back at exit.
 class accelerator_registry {
@@ -81,7 +66,7 @@ class accelerator_registry {
 
  private:
   const emulated_gpus& decided() {
-    if (!emulated_) emulated_ = of_environment();
+    if (!emulated_) emulated_ = emulated_gpus{.count = emulated_gpus_of_environment(), .options = {}};
     return *emulated_;
   }
 

@@ -1,6 +1,8 @@
+#include <troupe/device/base/error.hpp>
 #include <troupe/runtime/launch/terminal.hpp>
 
 #include <climits>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -14,9 +16,25 @@
 
 namespace troupe {
 
-bool shows_progress_bar(int file) {
+namespace {
+
+/// Empty: not set.
+std::string_view progress_setting() {
   const auto* setting = std::getenv(progress_variable);
-  const std::string_view choice = setting != nullptr ? setting : "";
+  return setting != nullptr ? setting : "";
+}
+
+}  // namespace
+
+void check_progress_setting() {
+  const auto choice = progress_setting();
+  if (choice.empty() || choice == "bar" || choice == "lines") return;
+  throw invalid_argument_error{
+      fmt::format("{} is \"{}\"; expected bar, lines, or no such variable", progress_variable, choice)};
+}
+
+bool shows_progress_bar(int file) {
+  const auto choice = progress_setting();
   if (choice == "bar") return true;
   if (choice == "lines") return false;
   return ::isatty(file) == 1;

@@ -10,6 +10,9 @@ namespace troupe {
 /// has, because its tasks write to pipes and cannot see the terminal behind them.
 inline constexpr auto progress_variable = "TROUPE_PROGRESS";
 
+/// @throws invalid_argument_error when the variable is set to something else.
+void check_progress_setting();
+
 /// Whether progress written to this file descriptor is best shown as a bar that is drawn over and over: as
 /// `progress_variable` says, otherwise when the descriptor is a terminal.
 bool shows_progress_bar(int file);

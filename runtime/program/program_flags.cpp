@@ -1,4 +1,6 @@
+#include <troupe/device/accelerators/emulation_setting.hpp>
 #include <troupe/runtime/files/text_file.hpp>
+#include <troupe/runtime/launch/terminal.hpp>
 #include <troupe/runtime/program/program_flags.hpp>
 
 #include <CLI/CLI.hpp>
@@ -18,10 +20,9 @@ constexpr auto help =
     "  --troupe-role NAME=N      members of another role inside this process; may be given again\n"
     "  --troupe-encode           in a cluster inside this process, too, all that members send each other is made into\n"
     "                            bytes and back, under the limits that hold between processes\n"
-    "  --troupe-config FILE      what TF_CONFIG would hold: the cluster and this process's task\n"
-    "  --troupe-secret-file FILE the cluster's secret, in place of TROUPE_SECRET_FILE: at least 16 bytes, in a file "
-    "that\n"
-    "                            nobody else can read\n"
+    "  --troupe-config FILE      in place of TF_CONFIG, a file with what it would hold\n"
+    "  --troupe-secret-file FILE the cluster's secret, in place of TROUPE_SECRET_FILE: at least 16 bytes, in a file\n"
+    "                            that nobody else can read\n"
     "  --troupe-tls-certificate FILE, --troupe-tls-key FILE, --troupe-tls-ca FILE\n"
     "                            what this process shows and whom it believes, in place of TROUPE_TLS_CERTIFICATE,\n"
     "                            TROUPE_TLS_KEY and TROUPE_TLS_CA; all is encrypted then (troupe certs makes them)\n"
@@ -36,10 +37,32 @@ constexpr auto help =
     "  --troupe-help             print this and exit\n"
     "Without TF_CONFIG and --troupe-config the whole cluster runs inside this process. The first four flags are for\n"
     "that alone: elsewhere they have no effect, and a warning says so.\n"
-    "Exit codes: the program's own; 1 it threw; 2 usage; 3 the chief was lost; 4 the cluster did not start;\n"
-    "5 the chief gave this worker up, because a closure did not react to its cancellation; 6 a closure ended each\n"
-    "worker that ran it; 7 a supervisor of the program's actors gave up; 128 + the number of the signal (SIGTERM 15,\n"
-    "SIGINT 2) that it was told to end with.\n";
+    "\n"
+    "Environment variables, beside those that the flags replace:\n"
+    "  TF_CONFIG                 the cluster and this process's task, as JSON\n"
+    "  TROUPE_EMULATED_GPUS=N    N emulated GPUs, 1 to 64, in place of real ones\n"
+    "  TROUPE_PROGRESS           bar or lines: how progress is shown; if not set, as a bar on terminals\n"
+    "  NO_COLOR                  troupe run and troupe chaos print no colours\n"
+    "All variables: examples/reference/configuration.md in troupe's sources, and in an installed package\n"
+    "share/doc/troupe/examples/reference/configuration.md.\n"
+    "\n"
+    "Exit codes:\n"
+    "  0       the program has succeeded; a member was ended by its chief\n"
+    "  1       the program threw\n"
+    "  2       wrong usage\n"
+    "  3       the chief was lost\n"
+    "  4       the cluster did not start\n"
+    "  5       the chief gave this worker up, because a closure did not react to its cancellation\n"
+    "  6       a closure ended each worker that ran it\n"
+    "  7       a supervisor of the program's actors gave up\n"
+    "  128 + n the process was told to end by signal n: 143 by SIGTERM, 130 by SIGINT\n"
+    "  other   the program's own\n";
+
+/// What the program would find wrong later, or not at all.
+void check_environment() {
+  emulated_gpus_of_environment();
+  check_progress_setting();
+}
 
 }  // namespace
 
@@ -108,6 +131,7 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
   for (const auto& role : roles) add_role(role, result.size.roles);
   if (stop_grace_seconds > 0)
     result.stop_grace = std::chrono::duration_cast<duration>(std::chrono::duration<double>{stop_grace_seconds});
+  check_environment();
   result.who = credentials::from_environment({secret_file, tls});
   if (!cluster.empty()) result.who.cluster = cluster;
   result.who.insecure |= insecure;

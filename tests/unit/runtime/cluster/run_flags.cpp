@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 BOOST_AUTO_TEST_SUITE(run_flags_suite)
@@ -103,6 +104,26 @@ BOOST_AUTO_TEST_CASE(a_wrong_tf_config_ends_with_code_2_before_the_program_runs)
     const auto result = run_with({});
     BOOST_TEST(result.code == troupe::exit_code::usage_error, text);
     BOOST_TEST(!result.ran);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_setting_of_the_environment_ends_with_code_2_before_the_program_runs) {
+  for (const auto& [name, wrong] : std::vector<std::pair<std::string, std::string>>{
+           {"TROUPE_EMULATED_GPUS", "65"}, {"TROUPE_EMULATED_GPUS", "x"}, {"TROUPE_PROGRESS", "nix"}}) {
+    const troupe::environment_variable set{name, wrong};
+    const auto result = run_with({});
+    BOOST_TEST(result.code == troupe::exit_code::usage_error, name + "=" + wrong);
+    BOOST_TEST(!result.ran);
+    std::string program = "program";
+    std::vector<char*> argv{program.data()};
+    auto ran = false;
+    BOOST_TEST(troupe::run_group(1, argv.data(), [&](troupe::process_group&) { ran = true; }) ==
+               troupe::exit_code::usage_error);
+    BOOST_TEST(!ran);
+  }
+  for (const auto* right : {"bar", "lines", ""}) {
+    const troupe::environment_variable set{"TROUPE_PROGRESS", right};
+    BOOST_TEST(run_with({}).ran, right);
   }
 }
 

@@ -1,3 +1,4 @@
+#include <troupe/device/base/error.hpp>
 #include <troupe/runtime/launch/terminal.hpp>
 #include <troupe/runtime/progress_bar.hpp>
 
@@ -133,7 +134,11 @@ BOOST_AUTO_TEST_CASE(the_environment_settles_whether_a_bar_is_drawn) {
   BOOST_TEST(troupe::shows_progress_bar(-1));
   ::setenv(troupe::progress_variable, "lines", 1);
   BOOST_TEST(!troupe::shows_progress_bar(STDERR_FILENO));
+  BOOST_CHECK_NO_THROW(troupe::check_progress_setting());
+  ::setenv(troupe::progress_variable, "nix", 1);
+  BOOST_CHECK_THROW(troupe::check_progress_setting(), troupe::invalid_argument_error);
   ::unsetenv(troupe::progress_variable);
+  BOOST_CHECK_NO_THROW(troupe::check_progress_setting());
   BOOST_TEST(!troupe::shows_progress_bar(-1));
 }
 

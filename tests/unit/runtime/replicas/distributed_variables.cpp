@@ -144,7 +144,7 @@ BOOST_DATA_TEST_CASE(on_write_only_first_replica_takes_replica_0s_value, replica
   BOOST_TEST(copies(v) == alike(count, 11.0f));
 }
 
-BOOST_AUTO_TEST_CASE(all_copies_stay_bitwise_equal) {  // V-2
+BOOST_AUTO_TEST_CASE(all_copies_stay_bitwise_equal) {  // DV-1
   const mirrored_strategy strategy{replica_devices(4)};
   const auto v = strategy.variable("v", tensor::of({0.1f, 0.2f, 0.3f}), {.aggregation = variable_aggregation::mean});
   strategy.run([&] {
