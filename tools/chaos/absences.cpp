@@ -89,14 +89,17 @@ bool ends(const planned_fault& mend, const planned_fault& fault, const std::stri
 hindrance make_hindrance(const std::vector<injection>& all, std::size_t number, const std::string& host,
                          std::chrono::duration<double> silence) {
   const auto& fault = all[number].fault;
-  hindrance result{&all[number], all[number].time, {}, false};
+  hindrance result{&all[number], all[number].time};
   result.is_sure = fault.what == fault_kind::kill || fault.what == fault_kind::switch_off ||
                    fault.what == fault_kind::break_link || fault.what == fault_kind::silence_link;
   // New connections work at once.
   if (fault.what == fault_kind::break_link || fault.what == fault_kind::silence_link) result.end = result.begin;
   result.is_bearable = is_slow_link(fault.what) && !is_like_a_cut(fault, silence);
-  for (auto i = number + 1; i < all.size() && !result.end; ++i)
-    if (all[i].obstacle.empty() && ends(all[i].fault, fault, host)) result.end = all[i].time;
+  for (auto i = number + 1; i < all.size() && !result.end; ++i) {
+    if (!all[i].obstacle.empty() || !ends(all[i].fault, fault, host)) continue;
+    result.end = all[i].time;
+    result.planned = all[i].fault.at - fault.at;
+  }
   // The launcher starts it again, which is up to it.
   if (fault.what == fault_kind::kill && !result.end) result.end = result.begin;
   return result;

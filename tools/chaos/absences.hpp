@@ -17,6 +17,8 @@ struct hindrance {
   time_point begin;
   /// Nothing: until the job's end.
   std::optional<time_point> end;
+  /// How long it lasts by the plan, of what a later fault ended.
+  std::optional<duration> planned;
   /// However short it is, the chief hears of it.
   bool is_sure = false;
   /// However long it is, the chief may bear it.

@@ -24,9 +24,9 @@ spread spread_of(std::vector<double> values) {
   return {values.size(), at(50), at(99), values.back()};
 }
 
-/// The invariant is broken by each of these cases.
-invariant judged(std::string what, const std::vector<std::string>& cases) {
-  invariant result{std::move(what), cases.empty() ? verdict::held : verdict::broken, {}};
+/// Each of these cases is against the invariant.
+invariant judged(std::string what, const std::vector<std::string>& cases, verdict otherwise = verdict::broken) {
+  invariant result{std::move(what), cases.empty() ? verdict::held : otherwise, {}};
   for (std::size_t i = 0; i < std::min(cases.size(), cases_max); ++i) result.why += (i == 0 ? "" : "; ") + cases[i];
   if (cases.size() > cases_max) result.why += fmt::format("; and {} more", cases.size() - cases_max);
   return result;
@@ -59,6 +59,8 @@ class absence_study {
   std::vector<double> noticed;
   std::vector<double> back;
   std::vector<std::string> not_noticed;
+  /// Not noticed, and only because they were ended late did they have to be.
+  std::vector<std::string> ended_late;
   std::vector<std::string> not_back;
 
  private:
@@ -71,28 +73,35 @@ class absence_study {
 
   void look_at_notice(const hindrance& what) {
     const auto was_in = std::none_of(absences_.begin(), absences_.end(), [&](const absence& each) {
-      return each.begin <= what.begin && each.end.value_or(job_.end) > what.begin;
+      return each.begin <= what.begin && each.end.value_or(end_) > what.begin;
     });
-    const auto end = what.end.value_or(job_.end);
+    const auto end = what.end.value_or(end_);
     if (!was_in || what.is_bearable || (!what.is_sure && end - what.begin < limits_.silence)) return;
     if (is_chief_frozen(what.begin, what.begin + whole(limits_.notice))) return;
     const auto lost =
         std::find_if(absences_.begin(), absences_.end(), [&](const absence& each) { return each.begin > what.begin; });
     if (lost != absences_.end() && lost->begin - what.begin <= limits_.notice)
       noticed.push_back(seconds{lost->begin - what.begin}.count());
-    else if (job_.end - what.begin > limits_.notice)
-      not_noticed.push_back(
-          fmt::format("{} (done at {:.1f} s)", to_string(what.cause->fault), since_begin(what.begin)));
+    else if (end_ - what.begin > limits_.notice)
+      add_not_noticed(what, end - what.begin);
+  }
+
+  void add_not_noticed(const hindrance& what, seconds lasted) {
+    auto text = fmt::format("{} (done at {:.1f} s)", to_string(what.cause->fault), since_begin(what.begin));
+    if (what.is_sure || !what.planned || *what.planned >= limits_.silence)
+      return not_noticed.push_back(std::move(text));
+    ended_late.push_back(fmt::format("{} lasted {:.2f} s instead of {:.2f} s, as this machine was too busy to end it",
+                                     text, lasted.count(), seconds{*what.planned}.count()));
   }
 
   /// From each moment at which nothing is in the member's way.
   void look_at_return(const task_id& member, const absence& out) {
-    const auto end = out.end.value_or(job_.end);
+    const auto end = out.end.value_or(end_);
     auto free_since = out.begin;
     for (const auto& each : hindrances_) {
       if (each.begin > end) break;
       if (each.begin > free_since) check_return(member, free_since, each.begin);
-      free_since = std::max(free_since, std::min(each.end.value_or(job_.end), end));
+      free_since = std::max(free_since, std::min(each.end.value_or(end_), end));
     }
     check_return(member, free_since, end);
     if (out.end && !out.is_first) back.push_back(seconds{*out.end - free_since}.count());
@@ -106,7 +115,7 @@ class absence_study {
 
   bool is_chief_frozen(time_point from, time_point until) const {
     return std::any_of(stops_.begin(), stops_.end(),
-                       [&](const hindrance& each) { return each.begin < until && each.end.value_or(job_.end) > from; });
+                       [&](const hindrance& each) { return each.begin < until && each.end.value_or(end_) > from; });
   }
   double since_begin(time_point time) const { return seconds{time - job_.begin}.count(); }
   static std::chrono::steady_clock::duration whole(seconds time) {
@@ -115,6 +124,7 @@ class absence_study {
 
   const job_record& job_;
   const chaos_limits& limits_;
+  const time_point end_ = job_.chief_end.value_or(job_.end);
   std::vector<hindrance> stops_;
   std::vector<hindrance> hindrances_;
   std::vector<absence> absences_;
@@ -136,7 +146,8 @@ void study_events(const job_record& job, const chaos_limits& limits, chaos_repor
   const absence_study study{job, limits};
   into.noticed_after = spread_of(study.noticed);
   into.back_after = spread_of(study.back);
-  into.invariants.push_back(judged(notices, study.not_noticed));
+  into.invariants.push_back(study.not_noticed.empty() ? judged(notices, study.ended_late, verdict::unknown)
+                                                      : judged(notices, study.not_noticed));
   into.invariants.push_back(judged(returns, study.not_back));
 }
 

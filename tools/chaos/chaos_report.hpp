@@ -5,7 +5,9 @@
 // is longer than a silence may be (of a kill, a loss of power and a reset: always), the chief must notice within
 // `notice_limit`: that is *noticed after*. From when nothing is in its way any more, the member must be back within
 // `return_limit`: that is *back after*, counted from its loss if that came later. Faults that are still open at the
-// job's end, and those of which the chief itself was frozen, are not judged.
+// chief's end, and those of which the chief itself was frozen, are not judged. A fault that by the plan is shorter than
+// a silence may be, and is longer only because this machine was too busy to end it in time, and which the chief does
+// not notice, makes the answer unknown: the chief may have been late in the same way.
 //
 // A slow link keeps nobody away, unless it is very slow. One on which a question and its answer take as long as a
 // silence may be is like a cut. On one that may be late by a quarter of that each way, a member may be lost or not, and
@@ -37,6 +39,8 @@ struct chaos_limits {
 struct job_record {
   std::chrono::steady_clock::time_point begin;
   std::chrono::steady_clock::time_point end;
+  /// From then on nobody notices anything; nothing: it did not end before the job.
+  std::optional<std::chrono::steady_clock::time_point> chief_end;
   /// The chief's; 128 + the number of the signal that ended it.
   std::optional<int> exit_code;
   bool over_limit = false;

@@ -111,7 +111,10 @@ class chaos_turn {
   milliseconds operator()() {
     const auto now = clock::now();
     // Its end is the end of all: nobody is left to notice.
-    if (job_.exit_code()) return milliseconds::max();
+    if (job_.exit_code()) {
+      if (!chief_end) chief_end = now;
+      return milliseconds::max();
+    }
     if (!over_limit && now >= end_) {
       over_limit = true;
       job_.say(fmt::format("the job has not ended within {:g} s; stopping it", options_.limits.job.count()));
@@ -128,6 +131,7 @@ class chaos_turn {
   }
 
   bool over_limit = false;
+  std::optional<clock::time_point> chief_end;
 
  private:
   bool have_all_joined() const {
@@ -174,6 +178,7 @@ job_record run_under_faults(const chaos_options& options) {
     chaos_turn turn{options, events.file(), job, injector};
     result.exit_code = job.run([&turn] { return turn(); });
     result.end = clock::now();
+    result.chief_end = turn.chief_end;
     result.over_limit = turn.over_limit;
     result.injections = injector.history();
     result.left_out = injector.left();

@@ -30,6 +30,7 @@ class made_job {
 
   made_job& fault(double time, fault_kind what, std::string host, std::string other = {}, std::string obstacle = {}) {
     planned_fault made;
+    made.at = std::chrono::duration_cast<duration>(at(time) - at(0));
     made.what = what;
     made.host = std::move(host);
     made.other = std::move(other);
@@ -39,6 +40,11 @@ class made_job {
   made_job& slow(double time, fault_kind what, std::string host, std::string other, const link_slowness& by) {
     fault(time, what, std::move(host), std::move(other));
     record_.injections.back().fault.slowness = by;
+    return *this;
+  }
+  /// The fault that was added last was done so much later than planned.
+  made_job& late_by(double seconds) {
+    record_.injections.back().time += at(seconds) - at(0);
     return *this;
   }
   made_job& lost(double time, const task_id& task) { return add(time, event_kind::member_lost, task, 0); }
@@ -117,6 +123,43 @@ BOOST_AUTO_TEST_CASE(a_short_silence_need_not_be_noticed_a_long_one_must) {
         .fault(40 + silence, fault_kind::heal, "worker-0", "chief-0");
     BOOST_TEST((result_of(job.report(), all_is_noticed) == (silence == 2 ? verdict::held : verdict::broken)));
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_fault_that_had_to_be_noticed_only_as_it_was_ended_late_makes_the_answer_unknown) {
+  made_job job;
+  job.fault(10, fault_kind::freeze, "worker-1").fault(12.05, fault_kind::thaw, "worker-1").late_by(1);
+  const auto report = job.report();
+  BOOST_TEST((result_of(report, all_is_noticed) == verdict::unknown));
+  BOOST_TEST(
+      report.invariants[all_is_noticed].why ==
+      "freeze worker-1 at 10000.000 ms (done at 10.0 s) lasted 3.05 s instead of 2.05 s, as this machine was too "
+      "busy to end it");
+  BOOST_TEST(exit_code_of(report) == chaos_exit::good);
+  // It was noticed.
+  made_job noticed = job;
+  BOOST_TEST(holds(noticed.lost(13.1, worker_1).joined(13.2, worker_1).report()));
+  BOOST_TEST(noticed.report().noticed_after.count == 1);
+  // Another one is broken whatever that one is.
+  made_job broken = job;
+  broken.fault(30, fault_kind::kill, "worker-0");
+  BOOST_TEST((result_of(broken.report(), all_is_noticed) == verdict::broken));
+  BOOST_TEST(broken.report().invariants[all_is_noticed].why == "kill worker-0 at 30000.000 ms (done at 30.0 s)");
+}
+
+BOOST_AUTO_TEST_CASE(a_fault_that_is_long_by_the_plan_must_be_noticed_however_late_it_is_ended) {
+  for (const auto late : {0, 5}) {
+    made_job job;
+    job.fault(10, fault_kind::freeze, "worker-1").fault(14, fault_kind::thaw, "worker-1").late_by(late);
+    BOOST_TEST((result_of(job.report(), all_is_noticed) == verdict::broken));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(after_the_chiefs_end_nobody_notices_anything) {
+  made_job job;
+  job.fault(85, fault_kind::freeze, "worker-1");
+  BOOST_TEST((result_of(job.report(), all_is_noticed) == verdict::broken));
+  job.record().chief_end = job.record().begin + 90s;
+  BOOST_TEST(holds(job.report()));
 }
 
 BOOST_AUTO_TEST_CASE(a_cut_ends_with_the_first_heal_of_it_and_a_freeze_with_a_kill) {
