@@ -46,7 +46,7 @@ constexpr auto certs_footer =
     "\n"
     "Exit codes:\n"
     "  0     made\n"
-    "  1     they could not be written\n"
+    "  1     they could not be written, or the authority could not be read\n"
     "  2     wrong usage";
 
 struct certs_flags {

@@ -25,7 +25,7 @@ constexpr auto run_footer =
     "\n"
     "Exit codes:\n"
     "  0     the chief has succeeded\n"
-    "  1     the cluster could not be started\n"
+    "  1     the cluster could not be started, or no worker was left\n"
     "  2     wrong usage\n"
     "  126   PROGRAM is not executable\n"
     "  127   PROGRAM was not found\n"

@@ -18,6 +18,13 @@ namespace {
 
 using namespace troupe;
 
+constexpr auto footer =
+    "Exit codes:\n"
+    "  0     the job has succeeded, and no process has grown too much\n"
+    "  1     a process has grown too much, or the job has failed\n"
+    "  2     wrong usage\n"
+    "  other the chief's own, or 128 + the number of the signal that ended it";
+
 struct soak_options {
   double minutes = 30;
   int checkpoint_every = 20;
@@ -73,11 +80,17 @@ int main(int argc, char** argv) {
   app.add_option("--restore-every", options.restore_every, "seconds")->check(seconds)->capture_default_str();
   app.add_option("--report-every", options.report_every, "seconds")->check(seconds)->capture_default_str();
   app.add_option("--growth-max", options.watch.growth_max,
-                 "how much a process may hold at the end, times what it held after five minutes")
+                 "how much a process may hold at the end, times what it held after five minutes; not measured in a "
+                 "shorter run")
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();
   app.add_option("--checkpoint", options.checkpoint, "a file for checkpoints; chosen by itself")->group("");
-  CLI11_PARSE(app, argc, argv);
+  app.footer(footer);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& stop) {
+    return app.exit(stop) == 0 ? tools::soak_exit::good : tools::soak_exit::usage;
+  }
   if (std::getenv("TF_CONFIG") == nullptr) return watch(options, argc, argv);
   give_large_blocks_back();
   return run(1, argv, [job = job_of(options)](cluster& here) { tools::run_soak_job(here, job); });

@@ -67,7 +67,7 @@ class soak_watch {
       }
     }
     const auto ended = cluster_.exit_code().value_or(1);
-    return ended != 0 ? ended : has_grown() ? 1 : 0;
+    return ended != 0 ? ended : has_grown() ? soak_exit::grown : soak_exit::good;
   }
 
  private:
@@ -92,6 +92,10 @@ class soak_watch {
   }
 
   bool has_grown() const {
+    if (clock::now() - begin_ < options_.settled_after) {
+      fmt::print("growth: not measured: the run was shorter than {} s\n", options_.settled_after.count());
+      return false;
+    }
     auto grown = false;
     const auto compare = [&](const task_id& task, std::string_view what, std::int64_t before, std::int64_t now) {
       const auto ratio = static_cast<double>(now) / static_cast<double>(before);

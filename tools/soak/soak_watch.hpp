@@ -22,8 +22,15 @@ struct soak_watch_options {
   double growth_max = 1.05;
 };
 
-/// Prints resident memory, descriptors and threads of every process at each report. Returns the exit code: the chief's,
-/// or 1 when it has succeeded and a process has grown.
+/// What the program exits with; otherwise with what its chief does.
+struct soak_exit {
+  static constexpr int good = 0;
+  static constexpr int grown = 1;
+  static constexpr int usage = 2;
+};
+
+/// Prints resident memory, descriptors and threads of every process at each report, and at the end how much they have
+/// grown, if it took as long as they need to reach their size. Returns the exit code.
 int watch_soak(const soak_watch_options& options);
 
 }  // namespace troupe::tools
