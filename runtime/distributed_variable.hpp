@@ -1,6 +1,6 @@
 // Variables of replica strategies: one copy on each device, or one for all, kept together by two rules.
 //
-//   synchronization on_write  a mirrored variable: writes go to all copies, so that they stay equal (V-2)
+//   synchronization on_write  a mirrored variable: writes go to all copies, so that they stay equal (DV-1)
 //   synchronization on_read   each replica writes its own copy; reading across replicas aggregates them
 //
 //                       on_write                                    on_read
@@ -12,6 +12,8 @@
 //   cross-replica write all copies                                  assign: sum gives each its share, mean and
 //                                                                   only_first_replica all; add and sub are errors
 //   inside update()     that copy only                              that copy only
+//
+// DV-1 The copies of a mirrored variable are bitwise equal whenever no update is running.
 //
 // Outside of any strategy's context a variable is used as in its own strategy's cross-replica context; those of the
 // default strategy behave like ordinary variables. Handles are cheap copies; any thread may read. In the replica
