@@ -2,9 +2,12 @@
 //
 // The reporter listens to the cluster's events. The planner estimates pi: it schedules closures and takes their results
 // with `then`, without ever blocking a thread; when it is certain enough it tells main. See README.md beside this file.
+#include "program_arguments.hpp"
+
 #include <troupe/runtime/actors.hpp>
 #include <troupe/troupe.hpp>
 
+#include <CLI/CLI.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/stateful_actor.hpp>
 #include <fmt/format.h>
@@ -108,7 +111,16 @@ int run_application() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  CLI::App options{"Estimates pi with actors of its own, in this process or as the task that TF_CONFIG says",
+                   "application"};
+  options.footer(
+      "Exit codes:\n"
+      "  0     done\n"
+      "  1     the program failed\n"
+      "  2     wrong usage\n"
+      "  3     the chief was lost");
+  if (const auto code = troupe::examples::read_arguments(options, {argv + 1, argv + argc})) return *code;
   try {
     return run_application();
   } catch (const std::exception& failed) {

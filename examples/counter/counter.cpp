@@ -3,12 +3,19 @@
 //   ./counter                                     the whole cluster inside this process
 //   troupe run --workers 2 --ps 1 ./counter       four processes on this machine
 //   TF_CONFIG='{...}' ./counter                   one process of a cluster that something else starts
+#include "program_arguments.hpp"
+
 #include <troupe/troupe.hpp>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 int main(int argc, char** argv) {
-  return troupe::run(argc, argv, [](troupe::cluster& cluster) {
+  return troupe::run(argc, argv, [](troupe::cluster& cluster) -> int {
+    CLI::App options{"Changes two variables on a parameter server in one closure, and prints their quotient",
+                     "counter"};
+    options.footer(troupe::examples::footer_of_run);
+    if (const auto code = troupe::examples::read_arguments(options, cluster.arguments())) return *code;
     troupe::parameter_server_strategy strategy{cluster};
     troupe::cluster_coordinator coordinator{strategy};
     const auto v1 = strategy.variable("v1", 0.0f);
@@ -21,5 +28,6 @@ int main(int argc, char** argv) {
         },
         v1, v2);
     fmt::print("{}\n", ratio.fetch());
+    return troupe::exit_code::success;
   });
 }

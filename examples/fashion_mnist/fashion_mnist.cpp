@@ -3,6 +3,7 @@
 #include "fashion_mnist/data.hpp"
 #include "fashion_mnist/network.hpp"
 #include "fashion_mnist/training.hpp"
+#include "program_arguments.hpp"
 
 #include <troupe/runtime/actors.hpp>
 #include <troupe/runtime/launch/terminal.hpp>
@@ -61,19 +62,21 @@ std::optional<pid_t> victim(cluster_coordinator& coordinator) {
   return static_cast<pid_t>(process);
 }
 
-settings parse(const std::vector<std::string>& arguments) {
-  settings chosen;
+/// What to exit with; nothing: train.
+std::optional<int> read(const std::vector<std::string>& arguments, settings& chosen) {
   chosen.training.data_directory = default_directory;
-  CLI::App options{"Trains a small network on Fashion-MNIST, asynchronously, on a cluster"};
+  CLI::App options{
+      "Trains a small network on Fashion-MNIST, asynchronously, on the cluster that it is started on; without one, "
+      "inside this process",
+      "fashion_mnist"};
   auto& recipe = chosen.training.recipe;
   options.add_option("--epochs", recipe.epochs, "Passes over the 60,000 images")->capture_default_str();
   options.add_option("--batch-size", recipe.batch_size, "Images of one gradient step")->capture_default_str();
   options.add_option("--data", chosen.training.data_directory, "Directory of the data set")->capture_default_str();
   options.add_option("--checkpoint", chosen.checkpoint, "Where the trained network is saved")->capture_default_str();
   options.add_flag("!--no-kill", chosen.kill, "Let all workers live; else one is killed in the middle");
-  auto reversed = std::vector<std::string>{arguments.rbegin(), arguments.rend()};
-  options.parse(reversed);
-  return chosen;
+  options.footer(examples::footer_of_run);
+  return examples::read_arguments(options, arguments);
 }
 
 void train_and_report(cluster& cluster, const settings& chosen) {
@@ -124,19 +127,7 @@ int main(int argc, char** argv) {
       argc, argv,
       [](cluster& cluster) -> int {
         settings chosen;
-        try {
-          chosen = parse(cluster.arguments());
-        } catch (const CLI::ParseError& stop) {
-          const auto is_help = stop.get_exit_code() == 0;
-          if (is_help)
-            fmt::print(
-                "fashion_mnist [--epochs N] [--batch-size N] [--data DIRECTORY] [--checkpoint FILE] [--no-kill]\n"
-                "Trains a small network on Fashion-MNIST on the cluster that it is started on; without one, inside\n"
-                "this process. In the middle one worker process is killed, unless --no-kill is given.\n");
-          else
-            fmt::print(stderr, "fashion_mnist: {} (see --help)\n", stop.what());
-          return is_help ? exit_code::success : exit_code::usage_error;
-        }
+        if (const auto code = read(cluster.arguments(), chosen)) return *code;
         train_and_report(cluster, chosen);
         return exit_code::success;
       },

@@ -3,6 +3,7 @@
 #include "fashion_mnist/data.hpp"
 #include "fashion_mnist/mirrored_training.hpp"
 #include "fashion_mnist/network.hpp"
+#include "program_arguments.hpp"
 
 #include <troupe/runtime/launch/terminal.hpp>
 #include <troupe/runtime/multi_worker_mirrored_strategy.hpp>
@@ -30,9 +31,10 @@ struct settings {
   std::string data_directory = default_directory;
 };
 
-settings parse(const std::vector<std::string>& arguments) {
-  settings chosen;
-  CLI::App options{"Trains a small network on Fashion-MNIST, synchronously, on several replicas"};
+/// What to exit with; nothing: train.
+std::optional<int> read(const std::vector<std::string>& arguments, settings& chosen) {
+  CLI::App options{"Trains a small network on Fashion-MNIST, synchronously, on several replicas",
+                   "mirrored_fashion_mnist"};
   options.add_option("--replicas", chosen.replicas, "Replicas in each process")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
@@ -41,14 +43,8 @@ settings parse(const std::vector<std::string>& arguments) {
   options.add_option("--batch-size", chosen.training.batch_size, "Images of one step, over all replicas")
       ->capture_default_str();
   options.add_option("--data", chosen.data_directory, "Directory of the data set")->capture_default_str();
-  auto reversed = std::vector<std::string>{arguments.rbegin(), arguments.rend()};
-  try {
-    options.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", options.help("mirrored_fashion_mnist"));
-    throw;
-  }
-  return chosen;
+  options.footer(examples::footer_of_run);
+  return examples::read_arguments(options, arguments);
 }
 
 void train_and_report(process_group& group, const settings& chosen) {
@@ -84,13 +80,7 @@ void train_and_report(process_group& group, const settings& chosen) {
 int main(int argc, char** argv) {
   return run_group(argc, argv, [](process_group& group) -> int {
     settings chosen;
-    try {
-      chosen = parse(group.arguments());
-    } catch (const CLI::ParseError& stop) {
-      if (stop.get_exit_code() == 0) return exit_code::success;
-      fmt::print(stderr, "mirrored_fashion_mnist: {} (see --help)\n", stop.what());
-      return exit_code::usage_error;
-    }
+    if (const auto code = read(group.arguments(), chosen)) return *code;
     train_and_report(group, chosen);
     return exit_code::success;
   });

@@ -1,9 +1,12 @@
 // Lesson 4: functions that run on several replicas in step. See README.md beside this file.
+#include "program_arguments.hpp"
+
 #include <troupe/device/kernels/elementwise.hpp>
 #include <troupe/runtime/mirrored_strategy.hpp>
 #include <troupe/runtime/replica_context.hpp>
 #include <troupe/runtime/strategy_extended.hpp>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -74,8 +77,15 @@ void update() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  CLI::App options{"Runs functions on two replicas of this process, in step", "replicas"};
+  options.footer(
+      "Exit codes:\n"
+      "  0     done\n"
+      "  2     wrong usage");
+  if (const auto code = examples::read_arguments(options, {argv + 1, argv + argc})) return *code;
   merge();
   run_and_reduce();
   update();
+  return exit_code::success;
 }

@@ -241,7 +241,11 @@ def parse(arguments):
     parser = argparse.ArgumentParser(
         prog="client.py",
         description="Calls the functions of rpc_server; without a method, those of the lesson's tour.",
-        epilog="Exit codes: 0 done, 1 a call failed or there is no server, 2 the command line is wrong",
+        epilog="""Exit codes:
+  0     done
+  1     a call failed, or there is no server
+  2     wrong usage""",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--address", default="localhost:4000", help="the server's address (default: %(default)s)")
     parser.add_argument("--timeout", type=float, default=10, help="seconds for each call (default: %(default)s)")

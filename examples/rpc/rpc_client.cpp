@@ -109,7 +109,11 @@ int main(int argc, char** argv) {
   options.add_option("--timeout", chosen.timeout_s, "Seconds to wait for the server, and for each call")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
-  options.footer("Exit codes: 0 done, 1 a call failed or there is no server, 2 the command line is wrong");
+  options.footer(
+      "Exit codes:\n"
+      "  0     done\n"
+      "  1     a call failed, or there is no server\n"
+      "  2     wrong usage");
   try {
     options.parse(argc, argv);
     run(chosen);

@@ -139,7 +139,11 @@ int main(int argc, char** argv) {
   options.add_option("--threads", chosen.threads, "On how many threads methods run")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  options.footer("Exit codes: 0 ended by a signal, 1 could not serve, 2 the command line is wrong");
+  options.footer(
+      "Exit codes:\n"
+      "  0     ended by a signal\n"
+      "  1     could not serve\n"
+      "  2     wrong usage");
   try {
     options.parse(argc, argv);
     serve(chosen, block_end_signals());

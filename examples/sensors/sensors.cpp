@@ -1,7 +1,10 @@
 // Lesson 7: actors on members. A sensor on each worker, an aggregator on the chief. See README.md beside this file.
+#include "program_arguments.hpp"
+
 #include <troupe/runtime/actors.hpp>
 #include <troupe/troupe.hpp>
 
+#include <CLI/CLI.hpp>
 #include <caf/stateful_actor.hpp>
 #include <fmt/format.h>
 
@@ -41,17 +44,22 @@ caf::behavior aggregator(caf::event_based_actor* self, std::vector<troupe::actor
   }};
 }
 
+int read_sensors(troupe::cluster& cluster) {
+  auto seconds = 1;
+  CLI::App options{"Reads a sensor on each worker ten times a second", "sensors"};
+  options.add_option("SECONDS", seconds, "How long")->check(CLI::Range(1, 86'400))->capture_default_str();
+  options.footer(troupe::examples::footer_of_run);
+  if (const auto code = troupe::examples::read_arguments(options, cluster.arguments())) return *code;
+  const auto sensors = cluster.find_all<sensor_actor>("worker", "sensor");
+  cluster.here().spawn(aggregator, sensors);
+  troupe::sleep_for(std::chrono::seconds{seconds});
+  return troupe::exit_code::success;
+}
+
+void offer_sensor(troupe::member& here) {
+  if (here.task().job == "worker") here.offer("sensor", here.spawn(sensor, here.task()));
+}
+
 int main(int argc, char** argv) {
-  return troupe::run(argc, argv,
-                     {.program =
-                          [](troupe::cluster& cluster) {
-                            const auto sensors = cluster.find_all<sensor_actor>("worker", "sensor");
-                            cluster.here().spawn(aggregator, sensors);
-                            const auto seconds = cluster.arguments().empty() ? 1 : std::stoi(cluster.arguments()[0]);
-                            troupe::sleep_for(std::chrono::seconds{seconds});
-                          },
-                      .on_member =
-                          [](troupe::member& here) {
-                            if (here.task().job == "worker") here.offer("sensor", here.spawn(sensor, here.task()));
-                          }});
+  return troupe::run(argc, argv, {.program = read_sensors, .on_member = offer_sensor});
 }
