@@ -1,0 +1,7 @@
+#include <troupe/runtime/simulation.hpp>
+
+using namespace troupe;
+
+void simulated(const program_function& program) {
+  // SNIPPET
+}
