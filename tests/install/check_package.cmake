@@ -1,6 +1,6 @@
 # Installs troupe, moves the installed files elsewhere, takes checkout and build folder away, builds the application
 # against what is left, and runs it. Called by ctest with -D for each name below.
-foreach(name IN ITEMS SOURCE_DIR BUILD_DIR WORK_DIR GENERATOR COMPILER BUILD_TYPE)
+foreach(name IN ITEMS SOURCE_DIR BUILD_DIR WORK_DIR GENERATOR COMPILER BUILD_TYPE PYTHON)
   if(NOT DEFINED ${name})
     message(FATAL_ERROR "check_package.cmake needs -D${name}=...")
   endif()
@@ -14,7 +14,9 @@ file(REMOVE_RECURSE "${WORK_DIR}")
 run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${WORK_DIR}/installed")
 file(RENAME "${WORK_DIR}/installed" "${WORK_DIR}/moved")
 file(COPY "${tests}/application" "${tests}/without_checkout" DESTINATION "${WORK_DIR}")
-run("${tests}/readme_programs" "${SOURCE_DIR}/README.md" "${WORK_DIR}/application/readme")
+foreach(page IN ITEMS README.md examples/guide/actors.md)
+  run("${tests}/page_programs" "${SOURCE_DIR}/${page}" "${WORK_DIR}/application/pages")
+endforeach()
 
 # Files are files, and none that a compiler or CMake reads names where it came from. (Libraries and programs may: their
 # debug information says which sources they are made of.)
@@ -58,20 +60,29 @@ if(NOT output MATCHES "(^|\n)42\n")
   message(FATAL_ERROR "the simulated application should print 42 but printed: ${output}")
 endif()
 
-# So do the README's own programs, as they stand there, and the one with an actor on each worker is short.
+# So do the whole programs of the pages, as they stand there, and the one with an actor on each worker is short.
 run(${view} "${root}/build/readme_1")
 if(NOT output MATCHES "(^|\n)0\\.125\n")
   message(FATAL_ERROR "the README's first program should print 0.125 but printed: ${output}")
 endif()
-run(${view} "${root}/build/readme_2")
+run(${view} "${root}/build/actors_1")
 if(NOT output MATCHES "(^|\n)20\\.5\n")
-  message(FATAL_ERROR "the README's sensor should print 20.5 but printed: ${output}")
+  message(FATAL_ERROR "the sensor of examples/guide/actors.md should print 20.5 but printed: ${output}")
 endif()
-file(STRINGS "${WORK_DIR}/application/readme/readme_2.cpp" lines)
+file(STRINGS "${WORK_DIR}/application/pages/actors_1.cpp" lines)
 list(LENGTH lines length)
 if(length GREATER_EQUAL 60)
-  message(FATAL_ERROR "a program with an actor on each worker should take less than 60 lines, but the README's has ${length}")
+  message(FATAL_ERROR "a program with an actor on each worker should take less than 60 lines, but that of "
+                      "examples/guide/actors.md has ${length}")
 endif()
+
+# The pages are part of the package, with its licence, and their links lead to what is installed.
+foreach(file IN ITEMS copyright README.md examples/README.md examples/counter/counter.cpp examples/reference/limits.md)
+  if(NOT EXISTS "${WORK_DIR}/moved/share/doc/troupe/${file}")
+    message(FATAL_ERROR "the package has no share/doc/troupe/${file}")
+  endif()
+endforeach()
+run("${PYTHON}" -B "${SOURCE_DIR}/tests/documents/check_links.py" "${WORK_DIR}/moved" "${WORK_DIR}/moved/share/doc/troupe")
 
 # The command comes with the package.
 run(${view} "${root}/moved/bin/troupe" --version)
@@ -79,7 +90,7 @@ run(${view} "${root}/moved/bin/troupe" run --workers 2 --ps 1 "${root}/build/app
 if(NOT output MATCHES "0\\.125\n")
   message(FATAL_ERROR "the application should print 0.125 as a cluster of processes but printed: ${output}")
 endif()
-run(${view} "${root}/moved/bin/troupe" run --workers 2 --ps 0 "${root}/build/readme_2")
+run(${view} "${root}/moved/bin/troupe" run --workers 2 --ps 0 "${root}/build/actors_1")
 if(NOT output MATCHES "20\\.5\n")
-  message(FATAL_ERROR "the README's sensor should print 20.5 in processes but printed: ${output}")
+  message(FATAL_ERROR "the sensor of examples/guide/actors.md should print 20.5 in processes but printed: ${output}")
 endif()

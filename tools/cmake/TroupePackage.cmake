@@ -24,6 +24,20 @@ if(NOT PROJECT_IS_TOP_LEVEL)
   return()
 endif()
 
+# The licence, by the name and in the folders that Debian wants, and the pages with the lessons (install_pages.py makes
+# their links fit the installed files).
+find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" RENAME copyright DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/troupe
+        COMPONENT runtime)
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" RENAME copyright
+        DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/libtroupe-dev COMPONENT development)
+install(CODE "
+  execute_process(COMMAND \"${Python3_EXECUTABLE}\" -B \"${PROJECT_SOURCE_DIR}/tools/cmake/install_pages.py\"
+                          \"${PROJECT_SOURCE_DIR}\"
+                          \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATAROOTDIR}/doc/troupe\"
+                          \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/troupe\"
+                  COMMAND_ERROR_IS_FATAL ANY)" COMPONENT development)
+
 # troupe_VERSION_ARCHITECTURE.deb and libtroupe-dev_VERSION_ARCHITECTURE.deb. Programs depend on the libraries that they
 # load (dpkg-shlibdeps), the development package also on what its users compile and link against.
 execute_process(COMMAND bash -c "source tools/packages && IFS=, && echo \"\${library_packages[*]}\""
