@@ -31,7 +31,10 @@ namespace {
 }  // namespace
 
 void add_bench_command(CLI::App& app) {
-  auto* command = app.add_subcommand("bench", "Measures troupe against raw CAF, TCP, memcpy or a plain loop.");
+  auto* command =
+      app.add_subcommand("bench",
+                         "Measures troupe against raw CAF, TCP, memcpy or a plain loop, and makes a page of the "
+                         "figures.");
   command->prefix_command();
   command->set_help_flag();  // it has the help
   command->callback([command] { become_bench(command->remaining()); });

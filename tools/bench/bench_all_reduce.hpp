@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace troupe::tools {
@@ -23,6 +24,10 @@ inline constexpr std::array<all_reduce_size, 7> all_reduce_sizes{{{"4B", 4},
                                                                   {"4MiB", 4 << 20},
                                                                   {"64MiB", 64 << 20},
                                                                   {"256MiB", 256 << 20}}};
+
+/// Why a page of figures leaves the size out for so many ranks, or nothing: it has a small, a medium and a large one
+/// for two ranks, and the medium one for more.
+std::string reason_to_leave_out(int ranks, std::int64_t bytes);
 
 /// How many elements of a sum over all ranks are wrong. Every rank calls it.
 std::int64_t count_wrong_sums(communicator& ranks, std::int64_t bytes);

@@ -215,9 +215,9 @@ bench_case case_of(const group_kind& kind, const all_reduce_size& size) {
           .name = fmt::format("{}-{}-{}", name, kind.ranks, size.name),
           .summary = fmt::format("the sum of {} on each of {} processes of one host{}", size.name, kind.ranks, way),
           .size = {.workers = 1, .servers = 1},
-          .measure = [kind, bytes = size.bytes](const measuring_plan& plan, cluster&) {
-            return measure_processes(plan, kind, bytes);
-          }};
+          .measure = [kind, bytes = size.bytes](const measuring_plan& plan,
+                                                cluster&) { return measure_processes(plan, kind, bytes); },
+          .left_out_because = reason_to_leave_out(kind.ranks, size.bytes)};
 }
 
 }  // namespace

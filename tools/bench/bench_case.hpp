@@ -31,10 +31,9 @@ struct bench_case {
   std::optional<std::chrono::milliseconds> restart_delay = {};
   /// Of a cluster of processes: whether they talk under TLS.
   bool tls = false;
+  /// Not empty: why `--markdown` leaves it out unless its bench, or the case, is named.
+  std::string left_out_because = {};
 };
-
-/// What the figures of cases are compared with that nothing else does the like of.
-inline constexpr auto the_goal = "the goal";
 
 std::vector<bench_case> schedule_cases();
 std::vector<bench_case> call_cases();

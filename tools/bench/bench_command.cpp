@@ -9,6 +9,7 @@
 #include "bench_caf_reference.hpp"
 #include "bench_case.hpp"
 #include "bench_command.hpp"
+#include "bench_page_command.hpp"
 #include "bench_process.hpp"
 #include "bench_rpc_reference.hpp"
 
@@ -23,6 +24,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -33,9 +36,12 @@ namespace {
 constexpr auto description = "Measures troupe against raw CAF, TCP, memcpy or a plain loop, in the same run.";
 
 struct bench_options {
-  std::string bench;
+  std::vector<std::string> benches;
   std::string name;
   bool json = false;
+  bool markdown = false;
+  int runs = 3;
+  std::string output;
   bool tls = false;
   measuring_plan plan;
   bool serves_as_reference = false;
@@ -73,20 +79,33 @@ std::string list_of(const std::vector<bench_case>& cases) {
   return text;
 }
 
+[[noreturn]] void refuse(const std::string& what, const std::vector<bench_case>& all) {
+  throw CLI::ValidationError{
+      fmt::format("there is no {}; these are the benches and their cases:\n{}", what, list_of(all))};
+}
+
+/// The cases that the names stand for, and none that is unknown.
 std::vector<bench_case> select(const bench_options& options) {
-  auto all = all_cases();
+  const auto all = all_cases();
+  for (const auto& name : options.benches)
+    if (std::none_of(all.begin(), all.end(), [&](const bench_case& each) { return each.bench == name; }))
+      refuse(fmt::format("bench \"{}\"", name), all);
+  const auto is_wanted = [&](const bench_case& each) {
+    const auto& benches = options.benches;
+    return (benches.empty() || std::find(benches.begin(), benches.end(), each.bench) != benches.end()) &&
+           (options.name.empty() || each.name == options.name);
+  };
   std::vector<bench_case> selected;
-  for (auto& each : all)
-    if ((options.bench.empty() || each.bench == options.bench) && (options.name.empty() || each.name == options.name))
-      selected.push_back(each);
-  for (auto& each : selected) each.tls |= options.tls;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(selected), is_wanted);
   if (selected.empty())
-    throw CLI::ValidationError{
-        fmt::format("there is no {}; these are the benches and their cases:\n{}",
-                    options.name.empty()    ? fmt::format("bench \"{}\"", options.bench)
-                    : options.bench.empty() ? fmt::format("case \"{}\"", options.name)
-                                            : fmt::format("case \"{}\" of a bench \"{}\"", options.name, options.bench),
-                    list_of(all))};
+    refuse(fmt::format("case \"{}\"{}", options.name,
+                       options.benches.empty() ? "" : fmt::format(" of {}", fmt::join(options.benches, ", "))),
+           all);
+  for (auto& each : selected) {
+    each.tls |= options.tls;
+    // What is named is measured.
+    if (!options.benches.empty() || !options.name.empty()) each.left_out_because.clear();
+  }
   return selected;
 }
 
@@ -157,20 +176,36 @@ int measure_here(const bench_options& options, const bench_case& which) {
 }
 
 int measure_all(const bench_options& options, const std::vector<bench_case>& cases) {
-  // Whoever started this process may have made it ignore its children's ends, which would hide how they end.
-  std::signal(SIGCHLD, SIG_DFL);
   auto code = EXIT_SUCCESS;
   figure_printer printer{options.json};
   for (const auto& each : cases) {
     try {
-      printer.print(each, each.where == placement_of_members::processes ? measure_in_cluster(each, options.plan)
-                                                                        : measure_in_child(each, options.plan));
+      printer.print(each, measure_apart(each, options.plan));
     } catch (const error& failed) {
       fmt::print(stderr, "troupe bench: {}\n", failed.message());
       code = EXIT_FAILURE;
     }
   }
   return code;
+}
+
+/// The command that makes the same page again; a path of this machine stays out of it.
+std::string command_of(const bench_options& options) {
+  auto text =
+      fmt::format("build/bin/troupe bench --markdown --runs {} --seconds {:g}", options.runs, options.plan.seconds);
+  if (options.tls) text += " --tls";
+  if (!options.name.empty()) text += " --case " + options.name;
+  const std::filesystem::path output{options.output};
+  if (!options.output.empty()) text += " -o " + (output.is_absolute() ? output.filename() : output).string();
+  for (const auto& each : options.benches) text += ' ' + each;
+  return text;
+}
+
+int measure_for_page(const bench_options& options, const std::vector<bench_case>& cases) {
+  if (const auto obstacle = options.output.empty() ? "" : obstacle_to_output(options.output); !obstacle.empty())
+    throw CLI::ValidationError{"-o", obstacle};
+  return make_page(
+      {.command = command_of(options), .runs = options.runs, .plan = options.plan, .output = options.output}, cases);
 }
 
 bool is_task_of_cluster() {
@@ -185,14 +220,39 @@ int bench(const bench_options& options) {
   const auto cases = select(options);
   const auto is_single = cases.size() == 1;
   if (is_task_of_cluster()) {
-    if (!is_single || cases.front().where != placement_of_members::processes)
+    if (options.markdown || !is_single || cases.front().where != placement_of_members::processes)
       throw CLI::ValidationError{
           "TF_CONFIG makes this process a task of a cluster, where only a single case on processes can be measured: "
           "name it by NAME and --case, or unset TF_CONFIG"};
     return measure_here(options, cases.front());
   }
+  // Whoever started this process may have made it ignore its children's ends, which would hide how they end.
+  std::signal(SIGCHLD, SIG_DFL);
+  if (options.markdown) return measure_for_page(options, cases);
   if (is_single && cases.front().where == placement_of_members::in_process) return measure_here(options, cases.front());
   return measure_all(options, cases);
+}
+
+constexpr auto markdown_description =
+    "measure each case several times and print a page in Markdown: the machine, and for each bench a table of medians "
+    "and ranges. Cases that take long, or whose size is one of many, are left out unless their bench is named";
+
+std::string footer_of(const std::string& list) {
+  return fmt::format(
+      "A ratio above 1 means that troupe is better than its reference, which is measured in the same run.\n"
+      "\n"
+      "Examples:\n"
+      "  troupe bench call                      a table of the cases of one bench\n"
+      "  troupe bench --markdown -o page.md     a page of all benches\n"
+      "\n"
+      "Benches and their cases:\n{}\n"
+      "Exit codes:\n"
+      "  0     everything was measured\n"
+      "  1     a case failed, in one of its runs at least, or the page could not be written; with --markdown there is\n"
+      "        a page nevertheless, which names the case\n"
+      "  2     wrong usage\n"
+      "  3, 4  as a task of a cluster: the chief was lost, or the cluster did not start",
+      list);
 }
 
 }  // namespace
@@ -200,28 +260,27 @@ int bench(const bench_options& options) {
 void add_bench_options(CLI::App& app, int& exit_code) {
   app.description(description);
   auto options = std::make_shared<bench_options>();
-  app.add_option("NAME", options->bench, "the bench; without it, all of them");
-  app.add_option("--case", options->name, "only this case of it");
-  app.add_flag("--json", options->json, "print one JSON object per line instead of a table");
-  app.add_flag("--tls", options->tls, "have the clusters of processes talk under TLS; their references do not");
+  app.add_option("NAME", options->benches, "the benches; without a name, all of them");
+  app.add_option("--case", options->name, "only this case of them");
+  auto* const json = app.add_flag("--json", options->json, "print one JSON object per line instead of a table");
+  app.add_flag("--tls", options->tls, "have the clusters of processes use TLS; their references do not");
   app.add_option("--seconds", options->plan.seconds, "how long each case measures")
       ->check(CLI::Range(0.1, 600.0))
       ->capture_default_str();
+  auto* const markdown = app.add_flag("--markdown", options->markdown, markdown_description)->excludes(json);
+  app.add_option("--runs", options->runs, "how often each case is measured for the page")
+      ->check(CLI::Range(1, 100))
+      ->needs(markdown)
+      ->capture_default_str();
+  app.add_option("-o,--output", options->output,
+                 "the file of the page, replaced as a whole when all is measured; without it, standard output")
+      ->needs(markdown);
   // How the command starts copies of itself as raw CAF programs and as ranks; an empty group hides them.
   app.add_flag("--caf-reference", options->serves_as_reference)->group("");
   app.add_option("--caf-upstream", options->upstream_port)->group("");
   app.add_flag("--rpc-reference", options->serves_rpc)->group("");
   app.add_option("--all-reduce-rank", options->all_reduce_rank)->expected(5)->group("");
-  app.footer(
-      fmt::format("A ratio above 1 means that troupe is better than its reference, which is measured in the same run.\n"
-                  "\n"
-                  "Benches and their cases:\n{}\n"
-                  "Exit codes:\n"
-                  "  0     everything was measured\n"
-                  "  1     a case failed\n"
-                  "  2     wrong usage\n"
-                  "  3, 4  as a task of a cluster: the chief was lost, or the cluster did not start",
-                  list_of(all_cases())));
+  app.footer(footer_of(list_of(all_cases())));
   app.callback([options, &exit_code] { exit_code = bench(*options); });
 }
 

@@ -7,12 +7,14 @@
 
 namespace troupe::tools {
 
-std::vector<figure> skipped(const std::string& why) { return {{.unit = "skipped", .reference = why}}; }
+std::vector<figure> skipped(const std::string& why) { return {{.unit = skipped_unit, .reference = why}}; }
 
 std::string missing_gpus(int count) {
   if (!cuda::is_built()) return "troupe was built without CUDA";
   const auto there = cuda::physical_device_count();
-  if (there < count) return fmt::format("this machine has {} of {} GPUs", there, count);
+  if (there < count)
+    return fmt::format("{} needed, {} found on this machine",
+                       count == 1 ? "a GPU is" : fmt::format("{} GPUs are", count), there);
   if (describe_device("GPU:0").is_emulated)
     return fmt::format("{} is set, but this needs real GPUs", emulated_gpus_variable);
   return {};

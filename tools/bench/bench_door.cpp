@@ -161,7 +161,7 @@ std::vector<figure> while_strangers_knock(const measuring_plan& plan, cluster& c
         const strangers others{doors};
         return rate(slice);
       },
-      "without strangers", rate);
+      "the same closures without such connections", rate);
   row.details.push_back({"refused", strangers::refused()});
   return {row};
 }
@@ -171,17 +171,17 @@ std::vector<figure> while_strangers_knock(const measuring_plan& plan, cluster& c
 std::vector<bench_case> door_cases() {
   return {{.bench = "door",
            .name = "enter",
-           .summary = "a connection by a door with a secret",
+           .summary = "a connection whose sides authenticate each other with a shared secret",
            .size = {.workers = 1, .servers = 0},
            .measure = enter_by_secret},
           {.bench = "door",
            .name = "enter-tls",
-           .summary = "a connection by a door with certificates of both sides",
+           .summary = "the same with certificates of both sides",
            .size = {.workers = 1, .servers = 0},
            .measure = enter_by_tls},
           {.bench = "door",
            .name = "strangers",
-           .summary = "closures on 2 worker processes to which 1,000 strangers come each second",
+           .summary = "closures on 2 worker processes, beside 1,000 connections a second that fail to authenticate",
            .where = placement_of_members::processes,
            .size = {.workers = 2, .servers = 1},
            .measure = while_strangers_knock}};

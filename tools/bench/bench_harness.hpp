@@ -24,6 +24,12 @@ struct detail {
   bool operator==(const detail&) const = default;
 };
 
+/// What the figures of cases are compared with that nothing else does the like of: the reference is a fixed target.
+inline constexpr auto the_goal = "the goal";
+
+/// The unit of a row that could not be measured; its reference is the reason.
+inline constexpr auto skipped_unit = "skipped";
+
 /// One row of the output. A ratio above 1 means that troupe is better than the reference.
 struct figure {
   double value = 0;

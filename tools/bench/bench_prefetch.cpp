@@ -61,7 +61,7 @@ std::vector<bench_case> prefetch_cases() {
   return {
       {.bench = "gpu",
        .name = "prefetch",
-       .summary = "steps on a GPU whose batches of 4 MiB cross meanwhile",
+       .summary = "steps on a GPU whose batches of 4 MiB are copied meanwhile",
        .measure =
            [](const measuring_plan& plan, cluster&) {
              if (const auto why = missing_gpus(1); !why.empty()) return skipped(why);
@@ -69,7 +69,7 @@ std::vector<bench_case> prefetch_cases() {
            }},
       {.bench = "gpu",
        .name = "emulated-prefetch",
-       .summary = "the same on an emulated GPU",
+       .summary = "steps on an emulated GPU whose batches of 4 MiB are copied meanwhile",
        .measure = [](const measuring_plan& plan, cluster&) { return measure(plan, emulated_devices().front(), 1); }}};
 }
 

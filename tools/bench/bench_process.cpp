@@ -158,4 +158,9 @@ std::vector<figure> measure_in_cluster(const bench_case& which, const measuring_
   return figures;
 }
 
+std::vector<figure> measure_apart(const bench_case& which, const measuring_plan& plan) {
+  return which.where == placement_of_members::processes ? measure_in_cluster(which, plan)
+                                                        : measure_in_child(which, plan);
+}
+
 }  // namespace troupe::tools

@@ -26,4 +26,7 @@ std::vector<figure> measure_in_child(const bench_case& which, const measuring_pl
 /// Measures one case on a cluster of processes, of which the chief measures. Throws as above.
 std::vector<figure> measure_in_cluster(const bench_case& which, const measuring_plan& plan);
 
+/// Measures one case in the way it needs. Throws as above.
+std::vector<figure> measure_apart(const bench_case& which, const measuring_plan& plan);
+
 }  // namespace troupe::tools

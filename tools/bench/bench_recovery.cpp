@@ -90,7 +90,7 @@ std::vector<figure> elsewhere(const measuring_plan& plan, cluster& cluster) {
       [&](std::chrono::nanoseconds slice) {
         return repeated(slice, [&] { return time_until_elsewhere(coordinator, begun); });
       },
-      "raw CAF, until a monitor hears of it",
+      "raw CAF, until a monitor reports it",
       [&](std::chrono::nanoseconds slice) {
         return repeated(slice, [&] { return time_until_down(cluster.system()); });
       });

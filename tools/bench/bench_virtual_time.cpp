@@ -179,6 +179,12 @@ bench_case simulation_case(std::string name, std::string summary,
 }  // namespace
 
 std::vector<bench_case> simulation_cases() {
+  auto large =
+      simulation_case("large", "1000 workers, 100 servers, 100,000 closures, a worker lost in each virtual second",
+                      [](const measuring_plan&) {
+                        return std::vector{against_goal(seconds_of([] { run_large(1000, 100, 100'000); }), 60)};
+                      });
+  large.left_out_because = "a run takes about a minute";
   return {
       simulation_case("steps", "steps of hosts that ask each other, with network and faults",
                       [](const measuring_plan& plan) {
@@ -194,10 +200,7 @@ std::vector<bench_case> simulation_cases() {
             return std::vector{figure{
                 .value = rate, .unit = "/s", .reference = the_goal, .reference_value = goal, .ratio = rate / goal}};
           }),
-      simulation_case("large", "1000 workers, 100 servers, 100,000 closures, a worker lost in each virtual second",
-                      [](const measuring_plan&) {
-                        return std::vector{against_goal(seconds_of([] { run_large(1000, 100, 100'000); }), 60)};
-                      }),
+      large,
       simulation_case("linearizability", "the check of 10,000 operations by 10 clients on 10 keys",
                       [](const measuring_plan&) {
                         const auto seen = make_history(10'000);
