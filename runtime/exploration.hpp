@@ -11,15 +11,27 @@
 //   if (result.found) std::cerr << result.found->report();
 //
 // A scenario makes its hosts, lets time pass and says what must hold; whatever it throws is a failure. It is run with
-// one seed after the other. A failure is shrunk: first to the fewest faults with which it still fails, then to the
-// fewest choices that must be drawn; the last of them is the decision that turns a good run into a bad one.
+// one seed after the other. A failure is shrunk: faults are left out, then choices that are drawn, and both again until
+// nothing more can be left out (at most `shrink_runs` runs). A fault and its end, such as `kill` and `restart`, are
+// left out together. Of the plan that remains, no fault (with its end) can be left out: the run would be good, or fail
+// with another status code. The last of the drawn choices is the decision that turns a good run into a bad one.
 //
-// From the environment, for one run of a test program (`troupe simulate` sets it): TROUPE_SEED=n runs that seed alone,
-// TROUPE_SEEDS=n so many, TROUPE_FIRST_SEED=n from this one on, TROUPE_PLAN=file with this plan instead of any other,
-// TROUPE_DRAWN_CHOICES=n draws so many choices, TROUPE_DEVIATIONS=12:1,40:2 takes steps in order but for these choices.
-// The report of a failure says with which of them it fails again. S-1 makes that exact. TROUPE_FOUND=folder keeps what
-// was found there: the report, the plan, the picture, and how to see it again; and, if anything was planned to fail,
-// coverage.txt, which says how often that has happened and was survived.
+// An end alone is left out if the failure stays the same. Two failures are the same if their code, their message and
+// the code of their first cause are, but for digits in the message. The messages of causes may differ, since the loss
+// of a host can be noticed in several ways: its connection breaks, or nothing arrives from it.
+//
+// From the environment, for one run of a test program (`troupe simulate` sets it):
+//   TROUPE_SEED=n            runs that seed alone
+//   TROUPE_SEEDS=n           runs so many seeds, at least 1
+//   TROUPE_FIRST_SEED=n      begins with this seed
+//   TROUPE_PLAN=file         with TROUPE_SEED: takes this plan instead of any other
+//   TROUPE_DRAWN_CHOICES=n   with TROUPE_SEED: draws so many choices
+//   TROUPE_DEVIATIONS=12:1,40:2   with TROUPE_SEED: takes steps in order but for these choices; "none": in order
+//   TROUPE_FOUND=folder      keeps what was found there: the report, the plan, the picture, and how to see it again;
+//                            and, if anything was planned to fail, coverage.txt, which says how often that has happened
+//                            and was survived
+// Values that can't be, and variables "with TROUPE_SEED" without it, are an invalid_argument_error. The report of a
+// failure says with which of them it fails again. S-1 makes that exact.
 #pragma once
 
 #include <troupe/runtime/simulated_world.hpp>
@@ -48,6 +60,7 @@ struct exploration_options {
   /// These run before all others, whatever the budget.
   std::vector<std::uint64_t> known_seeds;
   std::uint64_t first_seed = 1;
+  /// At least 1, unless `explore` has known seeds: a search without any run must not look like a good one.
   std::uint64_t runs = 1000;
   /// No more runs begin after so much real time.
   std::chrono::milliseconds budget = std::chrono::hours{1};
@@ -125,6 +138,7 @@ exploration explore(const scenario& what, exploration_options options = {});
 
 /// One run for each message that one of the hosts sends: the host dies when it has sent it, and starts again after that
 /// time, if any. The seed is always `first_seed`; `runs` and `budget` bound all of it. As `explore` otherwise.
+/// @throws invalid_argument_error for no hosts, too.
 exploration explore_every_message(const scenario& what, const std::vector<std::string>& hosts,
                                   std::optional<duration> restart_after, exploration_options options = {});
 

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,25 +36,26 @@ constexpr auto simulate_description =
 constexpr auto simulate_footer =
     "In the folder of --found: report.txt; plan.json, the failures that it takes; run.html and run.mmd, the picture; "
     "environment, with which --again runs it once more; and coverage.txt, how often each planned failure happened and "
-    "was "
-    "survived in all runs, also if nothing was found. A program of Boost.Test takes its own options behind its name: "
+    "was survived in all runs, also if nothing was found. A program of Boost.Test takes its own options behind its "
+    "name: "
     "troupe simulate --seeds 1000 build/tests --run_test=no_update_is_lost\n"
     "\n"
     "Exit codes:\n"
-    "  2     wrong usage\n"
+    "  1     PROGRAM could not be started\n"
+    "  2     wrong usage, or files that --plan and --again can't use\n"
     "  126   PROGRAM is not executable\n"
     "  127   PROGRAM was not found\n"
-    "  other the program's own: as a rule 0 if nothing was found";
+    "  other PROGRAM's own: as a rule 0 if nothing was found; those of Boost.Test: 201 if a run has failed";
 
 struct simulate_flags {
   std::optional<std::uint64_t> seed;
   std::optional<std::uint64_t> seeds;
   std::optional<std::uint64_t> first_seed;
   std::optional<std::uint64_t> drawn_choices;
-  std::string deviations;
-  std::string plan;
+  std::optional<std::string> deviations;
+  std::optional<std::string> plan;
   std::string found = "found";
-  std::string again;
+  std::optional<std::string> again;
 };
 
 /// All variables of a search; those that are not given are taken from nobody's shell.
@@ -85,16 +87,16 @@ void set_as_found(const std::string& folder) {
 void set_environment(const simulate_flags& flags) {
   for (const auto* const name : variables) ::unsetenv(name);
   // What runs again has been kept.
-  if (!flags.again.empty()) return set_as_found(flags.again);
+  if (flags.again) return set_as_found(*flags.again);
   set("TROUPE_SEED", flags.seed);
   set("TROUPE_SEEDS", flags.seeds);
   set("TROUPE_FIRST_SEED", flags.first_seed);
   set("TROUPE_DRAWN_CHOICES", flags.drawn_choices);
-  if (!flags.deviations.empty()) set("TROUPE_DEVIATIONS", flags.deviations);
-  if (!flags.plan.empty()) {
+  if (flags.deviations) set("TROUPE_DEVIATIONS", *flags.deviations);
+  if (flags.plan) {
     // Before the program begins.
-    fault_plan::from_file(flags.plan);
-    set("TROUPE_PLAN", std::filesystem::absolute(flags.plan).string());
+    fault_plan::from_file(*flags.plan);
+    set("TROUPE_PLAN", std::filesystem::absolute(*flags.plan).string());
   }
   set("TROUPE_FOUND", std::filesystem::absolute(flags.found).string());
 }
@@ -126,7 +128,9 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   make_prefix(*command);
   command->footer(simulate_footer);
   auto* const seed = command->add_option("--seed", flags->seed, "this seed alone");
-  auto* const seeds = command->add_option("--seeds", flags->seeds, "so many seeds; otherwise as many as the test says");
+  auto* const seeds =
+      command->add_option("--seeds", flags->seeds, "so many seeds; otherwise as many as the test says")
+          ->check(CLI::Range(std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max(), "at least 1"));
   auto* const first = command->add_option("--first-seed", flags->first_seed, "from this one on");
   auto* const plan =
       command->add_option("--plan", flags->plan, "a file with a plan of failures (JSON), instead of those of the test");
@@ -134,9 +138,13 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       command->add_option("--drawn-choices", flags->drawn_choices, "so many choices of the next step are drawn");
   auto* const deviations =
       command->add_option("--deviations", flags->deviations,
-                          "steps come in order but for these choices: 12:1,40:2 passes 1 over at choice 12");
+                          "steps come in order but for these choices: 12:1,40:2 passes 1 over at choice 12; none: in "
+                          "order");
   auto* const found =
-      command->add_option("--found", flags->found, "the folder for what is found")->capture_default_str();
+      command->add_option("--found", flags->found, "the folder for what is found")
+          ->check(CLI::Validator{
+              [](const std::string& name) { return std::string{name.empty() ? "needs a name" : ""}; }, {}})
+          ->capture_default_str();
   auto* const again =
       command->add_option("--again", flags->again, "runs what a search has left in this folder once more");
   seed->excludes(seeds)->excludes(first);

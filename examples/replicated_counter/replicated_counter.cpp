@@ -1,5 +1,5 @@
 // Lesson 8: tests a protocol of one's own. Searches for a run in which an acknowledged addition is lost, and shows what
-// it takes. Exits with 1 if there is one.
+// it takes.
 #include "counter_protocol.hpp"
 
 #include <troupe/runtime/exploration.hpp>
@@ -12,11 +12,24 @@
 #include <chrono>
 #include <exception>
 #include <fstream>
+#include <limits>
 #include <string>
 
 using namespace std::chrono_literals;
 
 namespace {
+
+namespace exit_code {
+constexpr int nothing_found = 0;
+constexpr int found = 1;
+constexpr int usage_error = 2;
+}  // namespace exit_code
+
+constexpr auto exit_codes =
+    "Exit codes:\n"
+    "  0     no run has lost an addition\n"
+    "  1     a run has\n"
+    "  2     wrong usage (options, or TROUPE_... variables of a search), or a file can't be written";
 
 void write(const std::string& path, const std::string& content) {
   std::ofstream file{path};
@@ -34,11 +47,11 @@ int search(bool acknowledges_first, std::uint64_t runs, const std::string& pictu
   if (result.found) {
     fmt::print("{}", result.found->report());
     if (!picture.empty()) write(picture, troupe::to_html(result.found->picture, result.found->what));
-    return 1;
+    return exit_code::found;
   }
   fmt::print("{} runs in {:.1f} s, and no addition was lost\n{}", result.runs, took.count(),
              result.describe_coverage());
-  return 0;
+  return exit_code::nothing_found;
 }
 
 }  // namespace
@@ -48,14 +61,19 @@ int main(int argc, char** argv) {
   auto acknowledges_first = false;
   app.add_flag("--acknowledge-first", acknowledges_first, "plant the fault: acknowledge before the backup has it");
   std::uint64_t runs = 1000;
-  app.add_option("--runs", runs, "seeds to try")->capture_default_str();
+  app.add_option("--runs", runs, "seeds to try")
+      ->check(CLI::Range(std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max(), "at least 1"))
+      ->capture_default_str();
   std::string picture;
   app.add_option("--picture", picture, "a file for the page that draws the run that was found");
-  CLI11_PARSE(app, argc, argv);
+  app.footer(exit_codes);
   try {
+    app.parse(argc, argv);
     return search(acknowledges_first, runs, picture);
+  } catch (const CLI::ParseError& stop) {
+    return app.exit(stop) == 0 ? exit_code::nothing_found : exit_code::usage_error;
   } catch (const std::exception& failed) {
     fmt::print(stderr, "replicated_counter: {}\n", failed.what());
-    return 2;
+    return exit_code::usage_error;
   }
 }

@@ -1,12 +1,15 @@
 # `troupe simulate` as lesson 8 uses it: what is found is kept, fails again, and wrong usage is refused.
-# -DTROUPE= the command, -DPROGRAM= the lesson's, -DFOLDER= an empty one.
-function(expect code text)
-  execute_process(COMMAND ${TROUPE} simulate ${ARGN} WORKING_DIRECTORY "${FOLDER}" RESULT_VARIABLE result
+# -DTROUPE= the command, -DPROGRAM= the lesson's, -DTRAINING= that of lesson 9, -DFOLDER= an empty one.
+function(expect_of code text)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${FOLDER}" RESULT_VARIABLE result
                   OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL code OR NOT output MATCHES "${text}")
-    list(JOIN ARGN " " arguments)
-    message(FATAL_ERROR "simulate ${arguments}: exit code ${result} and not ${code}, or no \"${text}\" in:\n${output}")
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}: exit code ${result} and not ${code}, or no \"${text}\" in:\n${output}")
   endif()
+endfunction()
+function(expect code text)
+  expect_of(${code} "${text}" ${TROUPE} simulate ${ARGN})
 endfunction()
 
 file(REMOVE_RECURSE "${FOLDER}")
@@ -37,3 +40,27 @@ expect(2 "nowhere.json" --seed 4 --plan nowhere.json ${PROGRAM})
 expect(127 "no_such_program" no_such_program)
 file(WRITE "${FOLDER}/broken.json" "{")
 expect(2 "no JSON" --seed 4 --plan broken.json ${PROGRAM})
+
+# A search that looks at nothing, and what means nothing without a seed.
+expect(2 "--seeds: Value 0 not in range" --seeds 0 ${PROGRAM})
+expect(2 "requires --seed" --drawn-choices 3 ${PROGRAM})
+expect(2 "TROUPE_DEVIATIONS=\"3-4\"" --seed 4 --deviations 3-4 ${PROGRAM})
+function(expect_for_nothing option text)
+  expect_of(2 "${text}" sh -c "'${TROUPE}' simulate ${option} '' '${PROGRAM}'")
+endfunction()
+expect_for_nothing("--seed 4 --deviations" "TROUPE_DEVIATIONS=\"\"")
+expect_for_nothing("--seed 4 --plan" "can't be read from \"\"")
+expect_for_nothing("--again" "there is no environment")
+expect_for_nothing("--found" "--found: needs a name")
+expect(0 "^1 runs in" --seed 4 --deviations none ${PROGRAM})
+foreach(program ${PROGRAM} ${TRAINING})
+  expect_of(2 "--runs: Value 0 not in range" ${program} --runs 0)
+  expect_of(2 "TROUPE_SEEDS=\"0\"" ${CMAKE_COMMAND} -E env TROUPE_SEEDS=0 ${program})
+  foreach(variable TROUPE_PLAN=found/plan.json TROUPE_DRAWN_CHOICES=3 TROUPE_DEVIATIONS=12:1)
+    string(REGEX REPLACE "=.*" "=\"[^\"]*\" without TROUPE_SEED: .*Set TROUPE_SEED" refusal "${variable}")
+    expect_of(2 "${refusal}" ${CMAKE_COMMAND} -E env ${variable} ${program})
+  endforeach()
+  expect_of(2 "TROUPE_DRAWN_CHOICES=\"\"" ${CMAKE_COMMAND} -E env TROUPE_SEED=3 TROUPE_DRAWN_CHOICES= ${program})
+  expect_of(0 "Exit codes:\n  0 .*\n  1 .*\n  2 " ${program} --help)
+endforeach()
+expect(0 "Exit codes:\n  1 .*\n  2 .*\n  126 .*\n  127 .*\n  other " --help)

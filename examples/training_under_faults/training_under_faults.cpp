@@ -1,5 +1,5 @@
-// Lesson 9: tests a program that was written for `run`, the training of lesson 2, under failures in virtual time. Exits
-// with 1 if a run goes wrong. See README.md beside this file.
+// Lesson 9: tests a program that was written for `run`, the training of lesson 2, under failures in virtual time. See
+// README.md beside this file.
 #include "fashion_mnist/data.hpp"
 #include "fashion_mnist/network.hpp"
 #include "fashion_mnist/training.hpp"
@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <string>
 
 using namespace std::chrono_literals;
@@ -24,6 +25,18 @@ using namespace std::chrono_literals;
 namespace {
 
 using namespace troupe;
+
+namespace exit_code {
+constexpr int nothing_found = 0;
+constexpr int found = 1;
+constexpr int usage_error = 2;
+}  // namespace exit_code
+
+constexpr auto exit_codes =
+    "Exit codes:\n"
+    "  0     all runs did what they must\n"
+    "  1     a run did not\n"
+    "  2     wrong usage (options, or TROUPE_... variables of a search), or a file can't be read or written";
 
 struct settings {
   std::uint64_t runs = 20;
@@ -78,10 +91,10 @@ int test(const settings& chosen) {
       {.runs = chosen.runs, .faults = standard_faults(hosts, faulty_time)});
   if (result.found) {
     fmt::print("{}", result.found->report());
-    return 1;
+    return exit_code::found;
   }
   fmt::print("{} runs under faults: all steps done, the accuracy differs by {:.4f} at most\n", result.runs, worst);
-  return 0;
+  return exit_code::nothing_found;
 }
 
 }  // namespace
@@ -89,15 +102,20 @@ int test(const settings& chosen) {
 int main(int argc, char** argv) {
   CLI::App app{"Trains a small network on Fashion-MNIST in a simulation, again and again, while members fail."};
   settings chosen;
-  app.add_option("--runs", chosen.runs, "seeds to try")->capture_default_str();
+  app.add_option("--runs", chosen.runs, "seeds to try")
+      ->check(CLI::Range(std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max(), "at least 1"))
+      ->capture_default_str();
   app.add_flag("--servers-fail", chosen.servers_fail,
                "parameter servers fail, too, which this program does not survive");
   app.add_option("--data", chosen.data, "directory of the data set")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  app.footer(exit_codes);
   try {
+    app.parse(argc, argv);
     return test(chosen);
+  } catch (const CLI::ParseError& stop) {
+    return app.exit(stop) == 0 ? exit_code::nothing_found : exit_code::usage_error;
   } catch (const std::exception& failed) {
     fmt::print(stderr, "training_under_faults: {}\n", failed.what());
-    return 2;
+    return exit_code::usage_error;
   }
 }

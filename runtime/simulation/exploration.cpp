@@ -11,7 +11,6 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -19,15 +18,22 @@ namespace troupe {
 
 namespace {
 
-/// A whole number from the environment, if it is there.
-std::optional<std::uint64_t> number_from_environment(const char* name) {
-  const auto* const given = std::getenv(name);
-  if (given == nullptr) return std::nullopt;
-  const std::string_view text{given};
+/// All of the text as a whole number; nothing: it is none.
+std::optional<std::uint64_t> number_of(std::string_view text) {
   std::uint64_t result = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), result);
-  if (problem != std::errc{} || end != text.data() + text.size())
-    throw invalid_argument_error{fmt::format("{}=\"{}\": it must be a whole number, 0 to 2^64 - 1", name, text)};
+  if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return result;
+}
+
+/// A whole number from the environment, if it is there.
+std::optional<std::uint64_t> number_from_environment(const char* name, std::uint64_t least = 0) {
+  const auto* const given = std::getenv(name);
+  if (given == nullptr) return std::nullopt;
+  const auto result = number_of(given);
+  if (!result || *result < least)
+    throw invalid_argument_error{
+        fmt::format("{}=\"{}\": it must be a whole number, {} to 2^64 - 1", name, given, least)};
   return result;
 }
 
@@ -38,23 +44,38 @@ struct wishes {
   std::optional<std::map<std::uint64_t, std::size_t>> deviations;
 };
 
-/// "12:1,40:2".
-std::map<std::uint64_t, std::size_t> deviations_of(const std::string& text) {
+/// No deviation, in TROUPE_DEVIATIONS.
+constexpr std::string_view no_deviations = "none";
+
+/// "12:1,40:2" or "none".
+std::map<std::uint64_t, std::size_t> deviations_of(std::string_view text) {
   std::map<std::uint64_t, std::size_t> result;
-  std::istringstream all{text};
-  for (std::string one; std::getline(all, one, ',');) {
-    std::istringstream pair{one};
-    std::uint64_t choice = 0;
-    std::size_t passed_over = 0;
-    char colon = 0;
-    char more = 0;
-    if (!(pair >> choice >> colon >> passed_over) || colon != ':' || pair >> more || choice == 0)
+  if (text == no_deviations) return result;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto one = text.substr(begin, text.find(',', begin) - begin);
+    const auto colon = std::min(one.find(':'), one.size());
+    const auto choice = number_of(one.substr(0, colon));
+    const auto passed_over = number_of(one.substr(std::min(colon + 1, one.size())));
+    if (!choice || !passed_over || *choice == 0 || *passed_over == 0)
       throw invalid_argument_error{fmt::format(
-          "TROUPE_DEVIATIONS=\"{}\": \"{}\" must be the number of a choice and how many are passed over, as 12:1", text,
-          one)};
-    result[choice] = passed_over;
+          "TROUPE_DEVIATIONS=\"{}\": \"{}\" must be the number of a choice and how many are passed over, both "
+          "from 1 on, as in 12:1,40:2; \"{}\" stands for no deviation",
+          text, one, no_deviations)};
+    if (!result.emplace(*choice, *passed_over).second)
+      throw invalid_argument_error{fmt::format("TROUPE_DEVIATIONS=\"{}\": choice {} is there twice", text, *choice)};
+    begin += one.size() + 1;
   }
   return result;
+}
+
+/// These repeat one run, and mean nothing for others.
+void require_seed_of(const char* name, const std::optional<std::uint64_t>& seed) {
+  const auto* const given = std::getenv(name);
+  if (given == nullptr || seed) return;
+  throw invalid_argument_error{
+      fmt::format("{}=\"{}\" without TROUPE_SEED: it repeats the run of one seed. Set TROUPE_SEED to the seed that was "
+                  "reported with it, or unset {}",
+                  name, given, name)};
 }
 
 wishes take_wishes(exploration_options& options) {
@@ -63,18 +84,24 @@ wishes take_wishes(exploration_options& options) {
                 .plan = {},
                 .deviations = {}};
   if (const auto* const text = std::getenv("TROUPE_DEVIATIONS")) result.deviations = deviations_of(text);
-  if (const auto runs = number_from_environment("TROUPE_SEEDS")) options.runs = *runs;
+  if (const auto runs = number_from_environment("TROUPE_SEEDS", 1)) options.runs = *runs;
   if (const auto first = number_from_environment("TROUPE_FIRST_SEED")) options.first_seed = *first;
+  for (const auto* const name : {"TROUPE_PLAN", "TROUPE_DRAWN_CHOICES", "TROUPE_DEVIATIONS"})
+    require_seed_of(name, result.seed);
   if (result.seed) {
     options.first_seed = *result.seed;
     options.runs = 1;
   }
-  if (const auto* const path = std::getenv("TROUPE_PLAN")) {
-    result.plan = fault_plan::from_file(path);
-    if (!result.seed)
-      throw invalid_argument_error{"TROUPE_PLAN without TROUPE_SEED: a plan repeats a failure together with its seed"};
-  }
+  if (const auto* const path = std::getenv("TROUPE_PLAN")) result.plan = fault_plan::from_file(path);
   return result;
+}
+
+/// A search without any run would look like one that has found nothing.
+void require_runs(const exploration_options& options, bool runs_known_seeds) {
+  if (options.runs != 0 || (runs_known_seeds && !options.known_seeds.empty())) return;
+  throw invalid_argument_error{
+      "exploration_options::runs is 0, so nothing would be tested: it must be at least 1, unless explore has known "
+      "seeds"};
 }
 
 /// What the seed gives: all its faults as one plan.
@@ -173,6 +200,7 @@ class search {
 
 exploration explore(const scenario& what, exploration_options options) {
   search all{what, options};
+  require_runs(options, true);
   const auto run = [&](std::uint64_t seed) { return all.run(seed, plan_of(seed, options, all.given())); };
   if (options.processes != 1 && !all.given().seed) {
     // They may fail in any way; what they find is run again here.
@@ -210,6 +238,9 @@ exploration explore(const scenario& what, exploration_options options) {
 exploration explore_every_message(const scenario& what, const std::vector<std::string>& hosts,
                                   std::optional<duration> restart_after, exploration_options options) {
   search all{what, options};
+  require_runs(options, false);
+  if (hosts.empty())
+    throw invalid_argument_error{"explore_every_message: there are no hosts whose messages it could take"};
   // A failure that was found is a plan like any other.
   if (all.given().plan) return explore(what, std::move(options));
   for (const auto& host : hosts)
@@ -299,6 +330,7 @@ std::optional<std::string> find_difference(const scenario& what, world_options w
 
 exploration explore_deviations(const scenario& what, std::size_t deviations_max, exploration_options options) {
   search all{what, options};
+  require_runs(options, false);
   // A failure that was found is repeated like any other.
   if (all.given().plan || all.given().deviations) return explore(what, std::move(options));
   deviation_search runs{all, options, plan_of(options.first_seed, options, all.given())};
@@ -325,7 +357,7 @@ std::string failure::reproduction() const {
     std::string text;
     for (const auto& [choice, passed_over] : *deviations)
       text += fmt::format("{}{}:{}", text.empty() ? "" : ",", choice, passed_over);
-    return result + " TROUPE_DEVIATIONS=" + text;
+    return fmt::format("{} TROUPE_DEVIATIONS={}", result, text.empty() ? no_deviations : text);
   }
   if (drawn_choices < choices) result += fmt::format(" TROUPE_DRAWN_CHOICES={}", drawn_choices);
   return result;
@@ -341,7 +373,7 @@ std::string failure::report() const {
   }
   if (!decision.empty())
     result += fmt::format("the decision that makes it fail, choice {}: {}\n",
-                          deviations ? deviations->rbegin()->first : drawn_choices, decision);
+                          deviations && !deviations->empty() ? deviations->rbegin()->first : drawn_choices, decision);
   const auto first = trace.size() > lines_max ? trace.size() - lines_max : 0;
   result += fmt::format("the last {} lines of the trace, of {}:\n", trace.size() - first, trace.size());
   for (auto i = first; i < trace.size(); ++i) result += "  " + trace[i] + "\n";

@@ -1,6 +1,7 @@
 #include <troupe/runtime/simulation/shrinking.hpp>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <iterator>
 #include <string_view>
@@ -14,14 +15,16 @@ namespace {
 /// "aborted" of "aborted: the invariant ...".
 std::string code_of(const failure& of) { return of.what.substr(0, of.what.find(':')); }
 
-/// Whether two failures say the same, but for times and other numbers.
-bool are_alike(std::string_view one, std::string_view other) {
-  const auto words = [](std::string_view text) {
-    std::string result;
-    std::copy_if(text.begin(), text.end(), std::back_inserter(result), [](char c) { return c < '0' || c > '9'; });
-    return result;
-  };
-  return words(one) == words(other);
+/// The code, the message and the code of the first cause, without digits: "unavailable: closure  failed; caused by
+/// aborted". The causes' messages depend on how the failure was noticed.
+std::string essence_of(const failure& of) {
+  constexpr std::string_view between = "; caused by ";
+  std::string_view text{of.what};
+  const auto message_end = text.find(between);
+  if (message_end != std::string_view::npos) text = text.substr(0, text.find(':', message_end + between.size()));
+  std::string result;
+  std::copy_if(text.begin(), text.end(), std::back_inserter(result), [](char c) { return c < '0' || c > '9'; });
+  return result;
 }
 
 /// Whether the second, which comes later, ends the first: a fault that never ends is another one.
@@ -79,24 +82,22 @@ class shrinker {
     }
   }
 
-  /// Those that make no difference.
-  void shrink_ends() {
+  /// Leaves out single faults of units that have several, the last fault first. The failure must stay the same:
+  /// without its end a fault is another fault.
+  void shrink_units() {
     for (auto i = found_.plan.faults.size(); i > 0; --i) {
-      const auto& all = found_.plan.faults;
-      const auto last = i - 1;
-      if (std::none_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(last),
-                       [&](const planned_fault& each) { return is_end_of(each, all[last]); }))
-        continue;
+      const auto units = units_of(found_.plan);
+      if (std::count(units.begin(), units.end(), units[i - 1]) == 1) continue;
       auto rest = found_.plan;
-      rest.faults.erase(rest.faults.begin() + static_cast<std::ptrdiff_t>(last));
-      attempt(std::move(rest), found_.drawn_choices, true);
+      rest.faults.erase(rest.faults.begin() + static_cast<std::ptrdiff_t>(i - 1));
+      if (attempt(std::move(rest), found_.drawn_choices, true)) i = found_.plan.faults.size() + 1;
     }
   }
 
   /// Fewer draws need not fail whenever more do; the one that is found is a border all the same.
   void shrink_choices() {
     std::uint64_t passes = 0;
-    auto fails = found_.choices;
+    auto fails = found_.drawn_choices;
     if (fails == 0) return;
     if (attempt(found_.plan, 0)) return;
     while (fails - passes > 1 && left_ != 0) {
@@ -107,6 +108,9 @@ class shrinker {
         passes = middle;
     }
   }
+
+  /// What gets smaller with each success: faults, then choices.
+  std::pair<std::size_t, std::uint64_t> size() const { return {found_.plan.faults.size(), found_.drawn_choices}; }
 
  private:
   std::size_t count_units() const {
@@ -127,15 +131,15 @@ class shrinker {
     return false;
   }
 
-  /// Whether it fails, too, with the same code, or even in the same words; then it is what was found.
-  bool attempt(fault_plan plan, std::uint64_t drawn_choices, bool in_same_words = false) {
+  /// Whether the run fails with the same code or, if wanted, with the same failure; then it replaces what was found.
+  bool attempt(fault_plan plan, std::uint64_t drawn_choices, bool same_failure = false) {
     if (left_ == 0) return false;
     --left_;
     ++found_.shrink_runs;
     auto ran = run_once(
         what_, {.seed = found_.seed, .plan = std::move(plan), .drawn_choices = drawn_choices, .world = world_});
     if (!ran || code_of(*ran) != code_of(found_)) return false;
-    if (in_same_words && !are_alike(ran->what, found_.what)) return false;
+    if (same_failure && essence_of(*ran) != essence_of(found_)) return false;
     ran->runs = found_.runs;
     ran->shrink_runs = found_.shrink_runs;
     found_ = std::move(*ran);
@@ -185,11 +189,16 @@ std::optional<failure> run_once(const scenario& what, run_options_of_world optio
 
 void shrink(const scenario& what, const world_options& world, std::uint64_t runs_max, failure& found) {
   shrinker smaller{what, world, runs_max, found};
-  smaller.shrink_plan();
-  smaller.shrink_choices();
-  // Without some choices fewer faults may do.
-  smaller.shrink_plan();
-  smaller.shrink_ends();
+  using step = void (shrinker::*)();
+  constexpr std::array<step, 3> steps{&shrinker::shrink_plan, &shrinker::shrink_units, &shrinker::shrink_choices};
+  // What one step leaves out can be all that another one needed to succeed, so each is repeated until none does.
+  std::size_t in_vain = 0;
+  for (std::size_t i = 0; in_vain < steps.size(); i = (i + 1) % steps.size()) {
+    const auto before = smaller.size();
+    (smaller.*steps[i])();
+    // A step that has succeeded has also tried all that was left.
+    in_vain = smaller.size() == before ? in_vain + 1 : 1;
+  }
 }
 
 }  // namespace troupe

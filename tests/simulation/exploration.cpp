@@ -9,6 +9,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -22,6 +23,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include <unistd.h>
 
@@ -163,6 +165,109 @@ BOOST_FIXTURE_TEST_CASE(a_fault_is_left_out_with_its_end_but_for_ends_that_make_
   BOOST_TEST((shrunk("a was lost").plan == least));
 }
 
+namespace {
+
+bool has(const fault_plan& plan, fault_kind what, const std::string& host) {
+  return std::any_of(plan.faults.begin(), plan.faults.end(),
+                     [&](const planned_fault& each) { return each.what == what && each.host == host; });
+}
+
+/// What is found with the plan of a scenario whose failure depends on nothing but the plan.
+failure found_with(const fault_plan& plan, const scenario& what) {
+  return explore(what, {.runs = 1, .plan = plan}).found.value();
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(faults_that_are_needless_without_the_end_of_another_one_are_left_out, environment) {
+  fault_plan plan;
+  plan.at(1ms).freeze("b");
+  plan.at(2ms).kill("a");
+  plan.at(3ms).restart("a");
+  plan.at(4ms).thaw("b");
+  const auto found = found_with(plan, [](simulated_world& world) {
+    const auto& given = world.plan();
+    const auto is_back = has(given, fault_kind::thaw, "b") && !has(given, fault_kind::kill, "a");
+    world.require(!has(given, fault_kind::freeze, "b") || is_back, "b does not answer");
+  });
+  fault_plan least;
+  least.at(1ms).freeze("b");
+  BOOST_TEST((found.plan == least), found.report());
+}
+
+BOOST_FIXTURE_TEST_CASE(no_fault_of_a_shrunk_plan_can_be_left_out, environment) {
+  fault_plan all;
+  const std::vector<std::string> hosts{"a", "b", "c", "d"};
+  for (const auto& host : hosts) all.at(1ms).kill(host);
+  for (const auto& host : hosts) all.at(2ms).restart(host);
+  const auto without = [](fault_plan plan, const auto& left_out) {
+    std::erase_if(plan.faults, left_out);
+    return plan;
+  };
+  for (std::uint64_t way = 0; way < 300; ++way) {
+    // Each plan is good, or fails in one of four ways, as its hash says.
+    const auto end_of = [&](const fault_plan& plan) -> std::string {
+      const auto hash = std::hash<std::string>{}(std::to_string(way) + plan.to_json()) >> 8;
+      if (plan == all) return "aborted: it is lost";
+      if (plan.faults.empty() || hash % 3 == 0) return {};
+      return std::string{hash % 3 == 1 ? "aborted: " : "not_found: "} +
+             (hash % 2 == 0 ? "it is lost" : "nothing is there");
+    };
+    const auto found = found_with(all, [&](simulated_world& world) {
+      const auto end = end_of(world.plan());
+      if (end.empty()) return;
+      const auto message = end.substr(end.find(": ") + 2);
+      throw_status({end.starts_with("aborted") ? status_code::aborted : status_code::not_found, message});
+    });
+    BOOST_TEST(found.what == end_of(found.plan));
+    for (const auto& host : hosts) {
+      const auto rest = without(found.plan, [&](const planned_fault& each) { return each.host == host; });
+      if (rest != found.plan) BOOST_TEST(!end_of(rest).starts_with("aborted"), way << ": " << found.report());
+    }
+    for (const auto& each : found.plan.faults)
+      BOOST_TEST(end_of(without(found.plan, [&](const planned_fault& one) { return one == each; })) != found.what,
+                 way << ": " << found.report());
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(choices_are_no_longer_drawn_that_are_needless_without_a_fault, environment) {
+  fault_plan plan;
+  plan.at(1ms).freeze("b");
+  plan.at(4ms).thaw("b");
+  const auto found = found_with(plan, [](simulated_world& world) {
+    for (const auto* const name : {"a", "b", "c", "d", "e", "f"})
+      world.host(name, [](simulated_host&) { sleep_for(1h); });
+    world.advance(1s);
+    const auto drawn = std::min(world.options().drawn_choices, world.choices());
+    // Without the thaw fewer choices do, and many don't.
+    const auto is_good = has(world.plan(), fault_kind::thaw, "b") ? drawn < 3 : drawn == 0 || drawn > 3;
+    world.require(is_good || !has(world.plan(), fault_kind::freeze, "b"), "it fails");
+  });
+  BOOST_TEST(found.choices > 3u);
+  BOOST_TEST(found.plan.faults.size() == 1u, found.report());
+  BOOST_TEST(found.drawn_choices == 1u, found.report());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_failure_is_the_same_if_only_what_its_causes_say_differs, environment) {
+  fault_plan plan;
+  plan.at(1ms).kill("a");
+  plan.at(2ms).restart("a");
+  const auto faults_of = [&](status with, status without) {
+    const auto found = found_with(plan, [&](simulated_world& world) {
+      if (has(world.plan(), fault_kind::kill, "a"))
+        throw_status(has(world.plan(), fault_kind::restart, "a") ? with : without);
+    });
+    return found.plan.faults.size();
+  };
+  const status link{status_code::unavailable, "the link broke"};
+  const status silence{status_code::unavailable, "nothing was received for 3 s"};
+  const status late{status_code::deadline_exceeded, "nothing was received for 3 s"};
+  BOOST_TEST(faults_of(link.wrap("step 7 failed"), silence.wrap("step 12 failed")) == 1u);
+  BOOST_TEST(faults_of(link.wrap("step 7 failed"), link.wrap("reading failed")) == 2u);
+  BOOST_TEST(faults_of(link.wrap("step 7 failed"), late.wrap("step 7 failed")) == 2u);
+  BOOST_TEST(faults_of(link.wrap("step 7 failed"), {status_code::unavailable, "step 7 failed"}) == 2u);
+}
+
 BOOST_FIXTURE_TEST_CASE(what_was_found_is_kept_in_a_folder_and_fails_again_with_what_is_in_it, environment) {
   const auto folder = std::filesystem::temp_directory_path() / ("troupe-found-" + std::to_string(::getpid()));
   const std::shared_ptr<void> removed{nullptr, [&](void*) { std::filesystem::remove_all(folder); }};
@@ -260,8 +365,28 @@ BOOST_FIXTURE_TEST_CASE(few_deviations_from_the_order_find_it_and_the_fewest_are
   const auto again = explore(together).found;
   BOOST_TEST_REQUIRE(again.has_value());
   BOOST_TEST(again->trace == found->trace, boost::test_tools::per_element());
-  set("TROUPE_DEVIATIONS", "3-4");
-  BOOST_CHECK_EXCEPTION(explore(together), invalid_argument_error, says("\"3-4\" must be the number of a choice"));
+  for (const std::string wrong : {"3-4", "", "12", "12:", ":1", "0:1", "12:0", "-1:1", "12:-1", "12:1,", ",12:1",
+                                  "12:1 ", "12:1,,13:1", "12:1:1", "99999999999999999999:1", "None"}) {
+    set("TROUPE_DEVIATIONS", wrong);
+    BOOST_CHECK_EXCEPTION(explore(together), invalid_argument_error, says("TROUPE_DEVIATIONS=\"" + wrong + "\": \""));
+    BOOST_CHECK_EXCEPTION(explore(together), invalid_argument_error, says("must be the number of a choice"));
+  }
+  set("TROUPE_DEVIATIONS", "12:1,12:2");
+  BOOST_CHECK_EXCEPTION(explore(together), invalid_argument_error, says("choice 12 is there twice"));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_failure_without_any_deviation_fails_again_in_order, environment) {
+  const scenario fails = [](simulated_world& world) {
+    world.require(world.options().choice != step_choice::in_order || !world.options().deviations.empty(), "in order");
+  };
+  const auto found = explore_deviations(fails, 1).found.value();
+  BOOST_TEST(contains(found.report(), "in order\nfound in run 1"));
+  BOOST_TEST(found.reproduction() == "TROUPE_SEED=1 TROUPE_DEVIATIONS=none");
+  set("TROUPE_SEED", "1");
+  set("TROUPE_DEVIATIONS", "none");
+  BOOST_TEST(explore(fails).found.has_value());
+  set("TROUPE_DEVIATIONS", "1:1");
+  BOOST_TEST(!explore(fails).found.has_value());
 }
 
 BOOST_FIXTURE_TEST_CASE(a_small_world_is_searched_exhaustively, environment) {
@@ -515,8 +640,65 @@ BOOST_FIXTURE_TEST_CASE(the_environment_chooses_seeds_and_is_read_strictly, envi
   set("TROUPE_FIRST_SEED", "41");
   BOOST_TEST(explore(notes).runs == 3u);
   BOOST_TEST(seeds == (std::vector<std::uint64_t>{41, 42, 43}), boost::test_tools::per_element());
-  set("TROUPE_PLAN", "/nowhere/plan.json");
-  BOOST_CHECK_EXCEPTION(explore(notes), invalid_argument_error, says("/nowhere/plan.json"));
+  for (const auto* const name : {"TROUPE_SEED", "TROUPE_SEEDS", "TROUPE_FIRST_SEED", "TROUPE_DRAWN_CHOICES"}) {
+    const environment only_this;
+    for (const std::string wrong : {"", "x", "7x", " 7", "-1", "1.5", "18446744073709551616"}) {
+      set(name, wrong);
+      BOOST_CHECK_EXCEPTION(explore(notes), invalid_argument_error,
+                            says(std::string{name} + "=\"" + wrong + "\": it must be a whole number"));
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(what_repeats_the_run_of_a_seed_is_refused_without_one, environment) {
+  auto runs = 0;
+  const scenario counts = [&](simulated_world&) { ++runs; };
+  const auto path = std::filesystem::temp_directory_path() / ("troupe-plan-" + std::to_string(::getpid()) + ".json");
+  std::ofstream{path} << R"({"faults": []})";
+  const std::shared_ptr<void> removed{nullptr, [&](void*) { std::filesystem::remove(path); }};
+  const std::array<std::pair<const char*, std::string>, 3> all{
+      {{"TROUPE_PLAN", path.string()}, {"TROUPE_DRAWN_CHOICES", "3"}, {"TROUPE_DEVIATIONS", "12:1"}}};
+  for (const auto& [name, value] : all) {
+    const environment only_this;
+    set(name, value);
+    const auto refusal = std::string{name} + "=\"" + value + "\" without TROUPE_SEED";
+    BOOST_CHECK_EXCEPTION(explore(counts), invalid_argument_error, says(refusal));
+    BOOST_CHECK_EXCEPTION(explore(counts), invalid_argument_error, says("Set TROUPE_SEED to"));
+    // These seeds are many.
+    set("TROUPE_SEEDS", "3");
+    BOOST_CHECK_EXCEPTION(explore(counts), invalid_argument_error, says(refusal));
+    BOOST_CHECK_EXCEPTION(explore(counts, {.processes = 2}), invalid_argument_error, says(refusal));
+    BOOST_CHECK_EXCEPTION(explore_every_message(counts, {"a"}, std::nullopt), invalid_argument_error, says(refusal));
+    BOOST_CHECK_EXCEPTION(explore_deviations(counts, 1), invalid_argument_error, says(refusal));
+    BOOST_TEST(runs == 0);
+    set("TROUPE_SEED", "3");
+    explore(counts);
+    BOOST_TEST(std::exchange(runs, 0) == 1);
+  }
+  set("TROUPE_SEED", "3");
+  for (const std::string wrong : {"/nowhere/plan.json", ""}) {
+    set("TROUPE_PLAN", wrong);
+    BOOST_CHECK_EXCEPTION(explore(counts), invalid_argument_error, says("can't be read from \"" + wrong + "\""));
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(a_search_without_any_run_is_refused, environment) {
+  auto runs = 0;
+  const scenario counts = [&](simulated_world&) { ++runs; };
+  const exploration_options none{.runs = 0};
+  const auto is_refused = says("exploration_options::runs is 0");
+  BOOST_CHECK_EXCEPTION(explore(counts, none), invalid_argument_error, is_refused);
+  BOOST_CHECK_EXCEPTION(explore(counts, {.runs = 0, .processes = 2}), invalid_argument_error, is_refused);
+  BOOST_CHECK_EXCEPTION(explore_deviations(counts, 1, none), invalid_argument_error, is_refused);
+  BOOST_CHECK_EXCEPTION(explore_every_message(counts, {"a"}, std::nullopt, none), invalid_argument_error, is_refused);
+  BOOST_CHECK_EXCEPTION(explore_every_message(counts, {}, std::nullopt), invalid_argument_error, says("no hosts"));
+  BOOST_TEST(runs == 0);
+  // Seeds that have failed before are enough.
+  BOOST_TEST(explore(counts, {.known_seeds = {4, 5}, .runs = 0}).runs == 2u);
+  set("TROUPE_SEEDS", "0");
+  BOOST_CHECK_EXCEPTION(explore(counts), invalid_argument_error,
+                        says("TROUPE_SEEDS=\"0\": it must be a whole number, 1 to 2^64 - 1"));
+  BOOST_CHECK_EXCEPTION(explore(counts, {.known_seeds = {4, 5}}), invalid_argument_error, says("TROUPE_SEEDS=\"0\""));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_seed_that_has_failed_once_runs_first_from_then_on, environment) {
