@@ -1,6 +1,7 @@
 // Lesson 11, as a test: the same job in virtual time, while workers and servers fail. See README.md beside
 // this file.
 #include "job.hpp"
+#include "search_program.hpp"
 
 #include <troupe/runtime/exploration.hpp>
 #include <troupe/runtime/run.hpp>
@@ -11,8 +12,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <exception>
-#include <limits>
 
 using namespace std::chrono_literals;
 
@@ -20,6 +19,7 @@ namespace {
 
 using namespace troupe;
 using namespace troupe::recovery;
+using examples::search_exit;
 
 const local_cluster size{.workers = 2, .servers = 2};
 
@@ -37,34 +37,24 @@ void check(simulated_world& world, int& recoveries) {
   recoveries += result.recoveries;
 }
 
+search_exit search(std::uint64_t runs) {
+  int recoveries = 0;
+  const auto result = explore([&](simulated_world& world) { check(world, recoveries); },
+                              {.runs = runs, .faults = standard_faults(member_hosts(size), 3s)});
+  if (result.found) {
+    fmt::print("{}", result.found->report());
+    return search_exit::found;
+  }
+  fmt::print("{} runs: the job ended in each, and went back to its checkpoint {} times\n", result.runs, recoveries);
+  return search_exit::nothing_found;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"The job of lesson 11 in a simulation, again and again, while workers and servers fail."};
+  CLI::App app{"The job of lesson 11 in a simulation, again and again, while workers and servers fail.",
+               "simulated_recovery"};
   std::uint64_t runs = 100;
-  app.add_option("--runs", runs, "seeds to try")
-      ->check(CLI::Range(std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max(), "at least 1"))
-      ->capture_default_str();
-  app.footer(
-      "Exit codes:\n"
-      "  0     all runs did what they must\n"
-      "  1     a run did not\n"
-      "  2     wrong usage (options, or TROUPE_... variables of a search), or a file can't be read or written");
-  try {
-    app.parse(argc, argv);
-    int recoveries = 0;
-    const auto result = explore([&](simulated_world& world) { check(world, recoveries); },
-                                {.runs = runs, .faults = standard_faults(member_hosts(size), 3s)});
-    if (result.found) {
-      fmt::print("{}", result.found->report());
-      return 1;
-    }
-    fmt::print("{} runs: the job ended in each, and went back to its checkpoint {} times\n", result.runs, recoveries);
-    return 0;
-  } catch (const CLI::ParseError& stop) {
-    return app.exit(stop) == 0 ? 0 : 2;
-  } catch (const std::exception& failed) {
-    fmt::print(stderr, "simulated_recovery: {}\n", failed.what());
-    return 2;
-  }
+  examples::add_runs(app, runs);
+  return examples::run_search(app, argc, argv, [&] { return search(runs); });
 }

@@ -3,21 +3,18 @@
 #include "fashion_mnist/data.hpp"
 #include "fashion_mnist/network.hpp"
 #include "fashion_mnist/training.hpp"
+#include "search_program.hpp"
 
 #include <troupe/runtime/exploration.hpp>
 #include <troupe/runtime/run.hpp>
 #include <troupe/runtime/simulation.hpp>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <exception>
-#include <limits>
 #include <string>
 
 using namespace std::chrono_literals;
@@ -25,18 +22,7 @@ using namespace std::chrono_literals;
 namespace {
 
 using namespace troupe;
-
-namespace exit_code {
-constexpr int nothing_found = 0;
-constexpr int found = 1;
-constexpr int usage_error = 2;
-}  // namespace exit_code
-
-constexpr auto exit_codes =
-    "Exit codes:\n"
-    "  0     all runs did what they must\n"
-    "  1     a run did not\n"
-    "  2     wrong usage (options, or TROUPE_... variables of a search), or a file can't be read or written";
+using examples::search_exit;
 
 struct settings {
   std::uint64_t runs = 20;
@@ -74,7 +60,7 @@ double simulated_accuracy(simulated_world& world, const settings& chosen) {
   return result;
 }
 
-int test(const settings& chosen) {
+search_exit test(const settings& chosen) {
   simulated_world calm{{.seed = 1}};
   const auto expected = simulated_accuracy(calm, chosen);
   fmt::print("without faults: test accuracy {:.4f} after {} ms of virtual time\n", expected,
@@ -91,31 +77,21 @@ int test(const settings& chosen) {
       {.runs = chosen.runs, .faults = standard_faults(hosts, faulty_time)});
   if (result.found) {
     fmt::print("{}", result.found->report());
-    return exit_code::found;
+    return search_exit::found;
   }
   fmt::print("{} runs under faults: all steps done, the accuracy differs by {:.4f} at most\n", result.runs, worst);
-  return exit_code::nothing_found;
+  return search_exit::nothing_found;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Trains a small network on Fashion-MNIST in a simulation, again and again, while members fail."};
+  CLI::App app{"Trains a small network on Fashion-MNIST in a simulation, again and again, while members fail.",
+               "training_under_faults"};
   settings chosen;
-  app.add_option("--runs", chosen.runs, "seeds to try")
-      ->check(CLI::Range(std::uint64_t{1}, std::numeric_limits<std::uint64_t>::max(), "at least 1"))
-      ->capture_default_str();
+  examples::add_runs(app, chosen.runs);
   app.add_flag("--servers-fail", chosen.servers_fail,
                "parameter servers fail, too, which this program does not survive");
   app.add_option("--data", chosen.data, "directory of the data set")->capture_default_str();
-  app.footer(exit_codes);
-  try {
-    app.parse(argc, argv);
-    return test(chosen);
-  } catch (const CLI::ParseError& stop) {
-    return app.exit(stop) == 0 ? exit_code::nothing_found : exit_code::usage_error;
-  } catch (const std::exception& failed) {
-    fmt::print(stderr, "training_under_faults: {}\n", failed.what());
-    return exit_code::usage_error;
-  }
+  return examples::run_search(app, argc, argv, [&] { return test(chosen); });
 }
