@@ -227,7 +227,7 @@ struct process_group::implementation {
   }
 
   /// As whom this process comes to the doors of the others, and answers at its own.
-  door_party party() const { return party_of(system, *credentials_of(system), {.task = task}); }
+  peer_identity party() const { return party_of(system, *credentials_of(system), {.task = task}); }
 
   std::unique_ptr<communicator> connect_by_doors(const std::string& name) const {
     std::vector<group_rank> ranks;

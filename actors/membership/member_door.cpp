@@ -98,14 +98,18 @@ caf::result<wire<member_identity>> member_door_state::adopt(const membership_act
                              fmt::format("the chief expects {} at this address, but {} answers there: the cluster "
                                          "specifications (TF_CONFIG) of the two differ",
                                          to_string(terms.task), to_string(self.task))});
-  if (chief_ && terms.chief.incarnation != terms_.chief.incarnation)
+  const auto& sender = self_->current_sender();
+  if (!sender || sender->node() != chief.node())
+    return make_error(status{status_code::permission_denied, "a chief that another process names"});
+  // A chief has one process as long as it lives.
+  if (chief_ && (terms.chief.incarnation != terms_.chief.incarnation || chief.node() != chief_.node()))
     return make_error(status{status_code::failed_precondition,
                              fmt::format("{} belongs to another chief (process {} on {})", to_string(self.task),
                                          terms_.chief.process, terms_.chief.host)});
   if (chief_) self_->demonitor(chief_.address());
   ++adoptions_;
   chief_ = chief;
-  standing_.adopt(chief.node());
+  chief_process_.set(chief.node());
   terms_ = terms;
   // It begins with a view of its own.
   epoch_ = 0;

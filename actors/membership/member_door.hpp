@@ -16,8 +16,8 @@
 #include <troupe/actors/fibers/timers.hpp>
 #include <troupe/actors/membership/member_end.hpp>
 #include <troupe/actors/membership/waits_inquiry.hpp>
-#include <troupe/actors/messages/chief_standing.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
+#include <troupe/actors/messages/known_peers.hpp>
 #include <troupe/actors/values/wire.hpp>
 
 #include <caf/stateful_actor.hpp>
@@ -50,7 +50,7 @@ class member_door_state {
   using pointer = member_actor::stateful_pointer<member_door_state>;
 
   explicit member_door_state(pointer self)
-      : self_(self), clock_(self), requests_(self, clock_), standing_(self->system()) {}
+      : self_(self), clock_(self), requests_(self, clock_), chief_process_(self->system()) {}
   ~member_door_state() { inquiries_.end_all({status_code::cancelled, "the member ends"}); }
   member_actor::behavior_type make_behavior(member_door_options options);
 
@@ -69,7 +69,7 @@ class member_door_state {
   waits_inquiries inquiries_;
   member_door_options options_;
   membership_actor chief_;
-  chief_standing standing_;
+  chief_of_member chief_process_;
   adoption terms_;
   /// Why no chief can have this process any more.
   status leaving_;

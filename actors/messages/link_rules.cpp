@@ -82,8 +82,8 @@ void add_members(table& to) {
       .may<find_atom, std::string, i64>(anybody, small)
       .may<waits_atom>(anybody, small)
       .may<why_atom, i64>(anybody, small)
-      // Which chief is the right one the door says itself.
-      .may<adopt_atom, membership_actor, wire<adoption>>(anybody, medium)
+      // Which chief is the right one the member itself decides.
+      .may<adopt_atom, membership_actor, wire<adoption>>(a_chief, medium)
       .may<worker_atom>(chief_to_be, small)
       .may<server_atom>(anybody, small)
       .may<alive_atom, u64>(anybody, small)
@@ -192,10 +192,12 @@ std::string_view to_string(link_sender whose) {
   switch (whose) {
     case link_sender::anybody:
       return "anybody";
+    case link_sender::a_chief:
+      return "a process that is a chief";
     case link_sender::chief:
       return "its chief";
     case link_sender::chief_to_be:
-      return "its chief, or any process while it has none";
+      return "its chief, or any chief while it has none";
   }
   return "unknown";
 }

@@ -8,8 +8,10 @@
 //
 // LR-1 The rules of an actor are those of its typed interface, if that is exactly one of troupe's. All other actors are
 // the application's: they take what any process sends, but for what CAF itself would stumble over.
+// LR-2 Troupe's own actors take messages over the sender's own link only, not passed on by a third process; answers may
+// be passed on.
 //
-// Limits: processes are told apart by what they say of themselves until a link is authenticated.
+// Who a sender is says the identity of its connection (known_peers.hpp).
 #pragma once
 
 #include <caf/actor_system.hpp>
@@ -27,9 +29,11 @@ namespace troupe {
 enum class link_sender {
   /// Whoever has a link to this process: members, clients of its servers, the ranks of its group.
   anybody,
-  /// The process that has taken this one in.
+  /// Whoever has the identity of a chief; the receiver decides which one.
+  a_chief,
+  /// The process that adopted this one, with the identity of a chief.
   chief,
-  /// That one; and as long as there is none, whoever may become it.
+  /// That one; and as long as there is none, whoever has the identity of a chief.
   chief_to_be,
 };
 

@@ -24,7 +24,9 @@ struct bulk_client::line {
 };
 
 struct bulk_client::peer {
-  std::string address;  // the key in peers_
+  std::string key;  // in peers_
+  std::string address;
+  bulk_offerer offerer;
   std::string host;
   std::uint16_t port = 0;
   /// Empty before the host was resolved, and again after a connection failed: names may get other addresses.
@@ -44,7 +46,7 @@ void bulk_client::stop() {
   if (!loop_) return;
   loop_->stop();
   std::vector<std::unique_ptr<job>> open;
-  for (auto& [address, from] : peers_) {
+  for (auto& [key, from] : peers_) {
     std::move(from->waiting.begin(), from->waiting.end(), std::back_inserter(open));
     for (auto& used : from->lines)
       if (used.open) open.push_back(std::move(used.open));
@@ -76,10 +78,15 @@ void bulk_client::ensure_started() {
 }
 
 void bulk_client::enqueue(bulk_fetch wanted) {
-  auto& slot = peers_[wanted.from.address()];
+  const auto key = fmt::format("{}/{}/{}", wanted.from.address(), to_string(wanted.from.offerer.process),
+                               wanted.from.offerer.certified_role);
+  auto& slot = peers_[key];
   if (!slot)
-    slot = std::make_unique<peer>(
-        peer{.address = wanted.from.address(), .host = wanted.from.host, .port = wanted.from.port});
+    slot = std::make_unique<peer>(peer{.key = key,
+                                       .address = wanted.from.address(),
+                                       .offerer = wanted.from.offerer,
+                                       .host = wanted.from.host,
+                                       .port = wanted.from.port});
   auto& from = *slot;
   auto added = std::make_unique<job>(job{.wanted = std::move(wanted)});
   added->deadline = time_after(added->wanted.limit);
@@ -116,7 +123,7 @@ void bulk_client::dispatch(peer& from) {
       if (from.addresses.empty()) return resolve_address(from);
       where = from.lines.emplace(from.lines.end());
       where->connection = std::make_unique<bulk_connection>(
-          *loop_, from.address, from.addresses, words_,
+          *loop_, from.address, from.offerer, from.addresses, words_,
           [this, &from, where](bulk_connection::ending how) { exchange_ended(from, where, std::move(how)); });
     }
     auto next = std::move(from.waiting.front());
@@ -201,7 +208,7 @@ void bulk_client::expired(peer& from, const job* late) {
 }
 
 void bulk_client::forget_if_unused(peer& from) {
-  if (from.lines.empty() && from.waiting.empty() && !from.resolving) peers_.erase(std::string{from.address});
+  if (from.lines.empty() && from.waiting.empty() && !from.resolving) peers_.erase(std::string{from.key});
 }
 
 void bulk_client::finish(std::unique_ptr<job> ended, status how) {

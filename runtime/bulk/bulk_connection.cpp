@@ -11,10 +11,12 @@
 
 namespace troupe {
 
-bulk_connection::bulk_connection(event_loop& loop, std::string name, std::vector<socket_address> addresses,
-                                 visitor_words words, std::function<void(ending)> on_end)
+bulk_connection::bulk_connection(event_loop& loop, std::string name, bulk_offerer offerer,
+                                 std::vector<socket_address> addresses, visitor_words words,
+                                 std::function<void(ending)> on_end)
     : loop_(loop),
       name_(std::move(name)),
+      offerer_(std::move(offerer)),
       addresses_(std::move(addresses)),
       words_(std::move(words)),
       on_end_(std::move(on_end)) {
@@ -76,12 +78,24 @@ void bulk_connection::connected() {
   loop_.cancel(connect_timer_);
   state_ = state::visiting;
   try {
-    visit_ = std::make_unique<visit>(
-        loop_, connecting_->release(), words_(),
-        [this](channel connection, const door_hello&, const status& why) { entered(std::move(connection), why); });
+    visit_ = std::make_unique<visit>(loop_, connecting_->release(), words_(),
+                                     [this](channel connection, const door_hello& host, const status& why) {
+                                       entered(std::move(connection), why.ok() ? check_peer(host.who) : why);
+                                     });
   } catch (...) {
     end({.ended = status_of(std::current_exception())});
   }
+}
+
+/// Whether the process that offers the bytes answers.
+status bulk_connection::check_peer(const peer_identity& peer) const {
+  if (peer.certified_role != offerer_.certified_role)
+    return {
+        status_code::permission_denied,
+        fmt::format("it has the certificate of the role \"{}\", and the process that made the ticket that of \"{}\"",
+                    peer.certified_role, offerer_.certified_role)};
+  if (peer.system.process == offerer_.process) return {};
+  return {status_code::unavailable, "it belongs to another process now, the one that made the ticket has ended"};
 }
 
 void bulk_connection::entered(channel connection, const status& why) {

@@ -32,10 +32,10 @@ class bulk_connection {
     bool unanswered = false;
   };
 
-  /// `name` of the peer for messages, `words` for its door. `on_end` may destroy the connection; it never runs inside
-  /// of start().
-  bulk_connection(event_loop& loop, std::string name, std::vector<socket_address> addresses, visitor_words words,
-                  std::function<void(ending)> on_end);
+  /// `name` of the peer for messages, `offerer` whom it must be, `words` for its door. `on_end` may destroy the
+  /// connection; it never runs inside of start().
+  bulk_connection(event_loop& loop, std::string name, bulk_offerer offerer, std::vector<socket_address> addresses,
+                  visitor_words words, std::function<void(ending)> on_end);
   bulk_connection(const bulk_connection&) = delete;
   bulk_connection& operator=(const bulk_connection&) = delete;
   ~bulk_connection();
@@ -54,6 +54,7 @@ class bulk_connection {
 
   void connect_next();
   void connected();
+  status check_peer(const peer_identity& peer) const;
   void entered(channel connection, const status& why);
   void ready();
   void send_request();
@@ -66,6 +67,7 @@ class bulk_connection {
 
   event_loop& loop_;
   const std::string name_;
+  const bulk_offerer offerer_;
   const std::vector<socket_address> addresses_;
   const visitor_words words_;
   const std::function<void(ending)> on_end_;

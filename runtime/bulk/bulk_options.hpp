@@ -14,7 +14,7 @@ namespace troupe {
 
 struct tcp_bulk_options {
   /// Who this process is at the doors of others and at its own, and with what; null: with the process's own.
-  door_party self = {};
+  peer_identity self = {};
   std::shared_ptr<const credentials> with = nullptr;
   /// Where this process opens a door of its own when it offers something and none is known that hands over whoever
   /// wants tensors (tcp_bulk::served_at): on an address of this machine and a port, 0: a free one.

@@ -18,12 +18,14 @@ bool parse_number(std::string_view text, Number& number, int base) {
   return failure == std::errc{} && stopped == end;
 }
 
-bool parse_secret(std::string_view text, bulk_secret& secret) {
-  if (text.size() != 2 * secret.size()) return false;
-  for (std::size_t i = 0; i < secret.size(); ++i) {
+template <class Bytes>
+bool parse_bytes(std::string_view text, Bytes& bytes) {
+  if (text.size() != 2 * bytes.size()) return false;
+  for (auto& each : bytes) {
     std::uint8_t value = 0;
-    if (!parse_number(text.substr(2 * i, 2), value, 16)) return false;
-    secret[i] = std::byte{value};
+    if (!parse_number(text.substr(0, 2), value, 16)) return false;
+    text.remove_prefix(2);
+    each = static_cast<typename Bytes::value_type>(value);
   }
   return true;
 }
@@ -47,22 +49,25 @@ std::string bulk_endpoint::address() const {
 std::string bulk_endpoint::to_string() const {
   auto text = address() + '/';
   for (const auto part : secret) text += fmt::format("{:02x}", std::to_integer<unsigned>(part));
-  return text;
+  return fmt::format("{}/{}/{}", text, troupe::to_string(offerer.process), offerer.certified_role);
 }
 
 bulk_endpoint bulk_endpoint::parse(const std::string& text) {
   bulk_endpoint result;
   std::string_view rest = text;
+  result.offerer.certified_role = take_last(rest, '/');
+  const auto process = take_last(rest, '/');
   const auto secret = take_last(rest, '/');
   const auto address = rest;
   const auto port = take_last(rest, ':');
   if (rest.size() > 2 && rest.front() == '[' && rest.back() == ']') rest = rest.substr(1, rest.size() - 2);
   result.host = rest;
-  if (rest.empty() || !parse_number(port, result.port, 10) || !parse_secret(secret, result.secret)) {
+  if (rest.empty() || !parse_number(port, result.port, 10) || !parse_bytes(secret, result.secret) ||
+      !parse_bytes(process, result.offerer.process.bytes)) {
     // Only the part without the secret is shown.
     throw invalid_argument_error{fmt::format(
-        "the endpoint of a bulk ticket is malformed near \"{}\"; expected host:port/secret with a secret of 32 "
-        "hexadecimal digits: use tickets as offer() returns them",
+        "the endpoint of a bulk ticket is malformed near \"{}\"; expected host:port/secret/process/role with a "
+        "secret and a process of 32 hexadecimal digits each: use tickets as offer() returns them",
         address.substr(0, 128))};
   }
   return result;

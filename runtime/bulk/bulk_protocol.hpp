@@ -7,6 +7,7 @@
 // channel's business.
 #pragma once
 
+#include <troupe/actors/messages/peer_identity.hpp>
 #include <troupe/device/base/error.hpp>
 
 #include <array>
@@ -57,13 +58,25 @@ struct bulk_reply {
 
 static_assert(sizeof(bulk_request) == 56 && sizeof(bulk_reply) == 16, "frames have no padding");
 
-/// Where a ticket's bytes are: a ticket's endpoint is "host:port/secret", with an IPv6 address in brackets.
+/// Who must answer where a ticket's bytes are: the process that offers them. With certificates its role, too, so that
+/// no process of another one can answer in its name.
+struct bulk_offerer {
+  process_id process;
+  /// Empty: it has no certificate.
+  std::string certified_role;
+
+  bool operator==(const bulk_offerer&) const = default;
+};
+
+/// Where a ticket's bytes are: a ticket's endpoint is "host:port/secret/process/role", with an IPv6 address in
+/// brackets.
 struct bulk_endpoint {
   std::string host;
   std::uint16_t port = 0;
   bulk_secret secret = {};
+  bulk_offerer offerer = {};
 
-  /// "host:port", for messages and as a key.
+  /// "host:port", for messages.
   std::string address() const;
   std::string to_string() const;
   /// Throws invalid_argument_error when `text` is no endpoint.

@@ -23,6 +23,16 @@ bulk_secret random_secret() {
 
 }  // namespace
 
+namespace {
+
+bulk_offerer own_offerer(const tcp_bulk_options& options) {
+  bulk_offerer own{.process = options.self.system.process, .certified_role = {}};
+  if (const auto& tls = options.with->tls) own.certified_role = tls->current()->own_role().job;
+  return own;
+}
+
+}  // namespace
+
 bulk_server::bulk_server(tcp_bulk_options options)
     : options_(std::move(options)), offers_(options_.offers_max, options_.offered_bytes_max) {}
 
@@ -40,7 +50,7 @@ bulk_server::offer_place bulk_server::offer(buffer content, loop_clock::duration
   if (senders_.empty()) start();
   if (endpoint_.empty()) {
     const auto at = other_door_ ? *other_door_ : own_door();
-    endpoint_ = bulk_endpoint{at.host, at.port, secret_}.to_string();
+    endpoint_ = bulk_endpoint{at.host, at.port, secret_, own_offerer(options_)}.to_string();
   }
   const auto expiry = time_after(lifetime);
   const auto number = offers_.add(std::move(content), expiry);

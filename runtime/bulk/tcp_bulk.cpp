@@ -40,6 +40,7 @@ tcp_bulk_options validated(tcp_bulk_options options) {
           "stall_limit must lie between a millisecond and a day");
   if (!options.with) options.with = credentials::of_process();
   options.self = introduced(std::move(options.self), *options.with);
+  if (!options.self.system.process) options.self.system.process = process_id::of_this_process();
   if (options.threads == 0) options.threads = options.with->tls ? threads_under_tls() : 1;
   return options;
 }

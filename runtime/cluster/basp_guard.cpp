@@ -8,13 +8,13 @@
 #include <caf/io/basp/routing_table.hpp>
 #include <caf/io/basp_broker.hpp>
 #include <caf/message.hpp>
+#include <caf/node_id.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -35,7 +35,6 @@ class all_gates {
     std::erase_if(by_table_, [](const auto& each) { return each.second.broker.lock() == nullptr; });
     auto& made = by_table_[&table];
     made.broker = caf::weak_actor_ptr{broker.ctrl()};
-    made.system = &broker.system();
     made.gate = std::make_unique<link_gate>(broker.system(), [&broker](caf::actor_id which) {
       return std::any_of(broker.spawn_servers.begin(), broker.spawn_servers.end(),
                          [which](const auto& each) { return each.second.id() == which; });
@@ -43,26 +42,16 @@ class all_gates {
     return *made.gate;
   }
 
-  std::optional<task_id> known_as(const caf::actor_system& system, const caf::node_id& process) const {
-    const std::scoped_lock lock{mutex_};
-    for (const auto& [table, each] : by_table_)
-      if (each.system == &system)
-        if (auto known = each.gate->known_as(process)) return known;
-    return std::nullopt;
-  }
-
-  /// `what` has ended: a connection, or the last one to a process.
-  template <class What>
-  void forget(const caf::io::basp::routing_table& table, const What& what) {
+  /// A connection has ended.
+  void forget(const caf::io::basp::routing_table& table, caf::io::connection_handle ended) {
     const std::scoped_lock lock{mutex_};
     const auto found = by_table_.find(&table);
-    if (found != by_table_.end()) found->second.gate->forget(what);
+    if (found != by_table_.end()) found->second.gate->forget(ended);
   }
 
  private:
   struct entry {
     caf::weak_actor_ptr broker;
-    const caf::actor_system* system = nullptr;
     std::unique_ptr<link_gate> gate;
   };
   mutable std::mutex mutex_;
@@ -74,39 +63,7 @@ all_gates& gates() {
   return all;
 }
 
-/// Who was at the doors. What is left of a system that has ended is in nobody's way.
-class door_guests {
- public:
-  void add(const caf::actor_system& system, caf::io::connection_handle connection, const door_party& who) {
-    const std::scoped_lock lock{mutex_};
-    guests_[{&system, connection.id()}] = who;
-  }
-  /// Once; nobody for a connection that came by no door, as those between simulated hosts.
-  std::optional<door_party> take(const caf::actor_system& system, caf::io::connection_handle connection) {
-    const std::scoped_lock lock{mutex_};
-    const auto found = guests_.extract({&system, connection.id()});
-    return found ? std::optional{found.mapped()} : std::nullopt;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::pair<const caf::actor_system*, std::int64_t>, door_party> guests_;
-};
-
-door_guests& guests() {
-  static auto& all = *new door_guests;
-  return all;
-}
-
 }  // namespace
-
-void expect_at(const caf::actor_system& system, caf::io::connection_handle connection, const door_party& who) {
-  guests().add(system, connection, who);
-}
-
-std::optional<task_id> known_as(const caf::actor_system& system, const caf::node_id& process) {
-  return gates().known_as(system, process);
-}
 
 void close_half_frames(caf::io::basp_broker& broker) {
   const auto now = broker.clock().now();
@@ -149,6 +106,12 @@ error binary_deserializer::begin_sequence(std::size_t& size) {
   return none;
 }
 
+/// CAF's id of an actor system. Asked by the middleman when it begins.
+node_id node_id::default_data::local(const actor_system_config&) {
+  static std::atomic<std::uint32_t> systems{0};
+  return troupe::process_system{troupe::process_id::of_this_process(), ++systems}.node();
+}
+
 }  // namespace caf
 
 namespace caf::io::basp {
@@ -165,7 +128,7 @@ bool valid(const header& checked) {
 /// @return the process to which this was the last connection, if it was
 node_id routing_table::erase_direct(const connection_handle& closed) {
   troupe::gates().forget(*this, closed);
-  if (parent_ != nullptr) troupe::guests().take(parent_->system(), closed);
+  if (parent_ != nullptr) troupe::known_peers::of(parent_->system())->end(closed.id());
   const std::scoped_lock lock{mtx_};
   const auto connection = direct_by_hdl_.extract(closed);
   if (!connection) return {};
@@ -175,7 +138,6 @@ node_id routing_table::erase_direct(const connection_handle& closed) {
   const auto used = direct_by_nid_.find(process);
   if (other == direct_by_hdl_.end()) {
     if (used != direct_by_nid_.end()) direct_by_nid_.erase(used);
-    troupe::gates().forget(*this, process);
     return process;
   }
   if (used != direct_by_nid_.end() && used->second == closed) used->second = other->first;
@@ -267,16 +229,13 @@ bool greets_itself(const arrived_frame& frame) {
   return frame.head.operation == message_type::client_handshake && source_in(frame) == frame.at.this_node();
 }
 
-/// Why its connection ends; empty: it does not. Who has said who he is can't be somebody else from then on. Who watches
-/// actors without end and reads no answers would make them lie here.
+/// Why its connection ends; empty: it does not. CAF's handshake must name the process that the connection is of. Who
+/// watches actors without end and reads no answers would make them lie here.
 std::string why_close(const arrived_frame& frame) {
   if (is_handshake(frame.head)) {
     const auto greeter = source_in(frame);
-    if (!greeter || (frame.from.process && frame.from.process != greeter))
-      return "a handshake in the name of another process";
-    const auto guest = troupe::guests().take(frame.at.system(), frame.connection);
-    if (guest && guest->process != to_string(greeter)) return "a handshake of another process than was at the door";
-    if (guest) frame.gate.know(greeter, guest->task);
+    if (!greeter) return "a handshake that names no process";
+    if (const auto why = frame.gate.peers().begin(frame.connection.id(), greeter); !why.ok()) return why.message();
   }
   if (frame.head.operation == message_type::monitor_message &&
       !frame.gate.may_watch_more(frame.connection, frame.broker.wr_buf(frame.connection).size()))

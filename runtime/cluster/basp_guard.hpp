@@ -14,16 +14,15 @@
 // anybody hearing of it. A route that is in use stays in use here. And a peer may name any number of processes that it
 // claims to reach: there is a limit here.
 //
+// Node ids. CAF makes its id of a process from MAC addresses and the process number, which containers share, and a
+// process states it itself. Here it is made of random bits (actors/messages/peer_identity.hpp), and a connection is in
+// the name of the process that its handshake has shown (actors/messages/known_peers.hpp), or it is closed.
+//
 // Solution: CAF does all that in functions that its library calls as every program's symbols, so definitions in the
 // program take their place, in real processes and in simulated ones.
 #pragma once
 
-#include <troupe/runtime/door/door_words.hpp>
-
 #include <caf/fwd.hpp>
-#include <caf/io/connection_handle.hpp>
-
-#include <optional>
 
 namespace caf::io {
 class basp_broker;
@@ -34,13 +33,6 @@ namespace troupe {
 /// Ends the connections whose peers have left a frame half said (link_limits::frame_pause), or have said nothing since
 /// they were at the door (greeting_pause): CAF waits for ever. In the broker's turn.
 void close_half_frames(caf::io::basp_broker& broker);
-
-/// Who was at the door when this connection began, and so may be at its end; before the broker gets it. Any thread.
-void expect_at(const caf::actor_system& system, caf::io::connection_handle connection, const door_party& who);
-
-/// As whom another process has come by a door of this one, or was met at its own, while they are linked; nothing: they
-/// are not, or there was no door. Any thread.
-std::optional<task_id> known_as(const caf::actor_system& system, const caf::node_id& process);
 
 /// Does nothing; who calls it has the mends in the program.
 void guard_basp() noexcept;

@@ -1,3 +1,4 @@
+#include <troupe/actors/messages/known_peers.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
 #include <troupe/runtime/cluster/basp_guard.hpp>
@@ -79,18 +80,21 @@ std::uint16_t listen_for_basp(caf::actor_system& system, const caf::strong_actor
   const auto broker = basp_broker_of(system);
   const auto upkeep = [broker, &system] { with_basp_broker(system, broker, close_half_frames); };
   try {
-    auto opened = std::make_unique<door>(host, where.port,
-                                         door_options{.self = party_of(system, *with, as),
-                                                      .secret = with->secret,
-                                                      .tls = with->tls,
-                                                      .strangers = {.upkeep = upkeep}});
+    auto opened = std::make_unique<door>(
+        host, where.port,
+        door_options{.self = party_of(system, *with, as),
+                     .secret = with->secret,
+                     .tls = with->tls,
+                     .strangers = {.upkeep = upkeep},
+                     .check_peer = [&system](const peer_identity& who) { return check_peer(system, who); }});
     const auto port = opened->port();
-    opened->open_for(door_service::messages, [=, &system](channel connection, const door_hello& visitor) {
-      auto scribe = make_scribe(system.middleman().backend(), std::move(connection));
-      expect_at(system, scribe->hdl(), visitor.who);
-      // The broker answers with its own handshake and reads from there.
-      caf::anon_send(broker, caf::publish_atom_v, std::move(scribe), port, whom, interface);
-    });
+    opened->open_for(door_service::messages,
+                     [=, &system, peers = known_peers::of(system)](channel connection, const door_hello& visitor) {
+                       auto scribe = make_scribe(system.middleman().backend(), std::move(connection));
+                       peers->expect(scribe->hdl().id(), visitor.who);
+                       // The broker answers with its own handshake and reads from there.
+                       caf::anon_send(broker, caf::publish_atom_v, std::move(scribe), port, whom, interface);
+                     });
     opened->open_for(door_service::tensors, serve_tensors);
     opened->open_for(door_service::group, [task = as.task](channel connection, const door_hello& visitor) {
       group_visitors::of_process().take(task, std::move(connection), visitor);

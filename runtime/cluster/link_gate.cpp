@@ -1,4 +1,3 @@
-#include <troupe/actors/messages/chief_standing.hpp>
 #include <troupe/runtime/cluster/link_gate.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
 
@@ -189,11 +188,14 @@ status link_gate::check_message(caf::execution_unit* context, const header& of, 
   const auto head = read_head(context, of, content);
   if (head.types.empty()) return malformed;
   const auto passes = of.operation == basp_operation::routed_message && head.destination != system_.node();
-  return check_content(passes ? nullptr : find_receiver(of), head.types, head.parts, from, of);
+  const auto is_passed_on = of.operation == basp_operation::routed_message && head.source != from.process;
+  if (is_passed_on && !may_pass_on(from))
+    return denied("a process that is no member may pass on no messages of others");
+  return check_content(passes ? nullptr : find_receiver(of), head.types, head.parts, from, of, is_passed_on);
 }
 
 status link_gate::check_content(receiver* to, std::string_view types, std::span<const char> parts,
-                                const link_peer& from, const header& of) const {
+                                const link_peer& from, const header& of, bool is_passed_on) const {
   const auto what = first_atom(types, parts);
   const auto is_answer = caf::make_message_id(of.operation_data).is_response();
   if (has_inner_type(types)) return malformed;
@@ -205,6 +207,7 @@ status link_gate::check_content(receiver* to, std::string_view types, std::span<
   if (is_of_application || is_answer) return {};
   if (to->of_caf) return check_for_caf(*to, types, parts, of);
   const auto& rules = *to->rules;
+  if (is_passed_on) return denied(fmt::format("{} takes nothing that a third process passes on", rules.name));
   const auto* const rule = rules.find(types, what);
   if (rule == nullptr) return denied(fmt::format("{} does not take this message from another process", rules.name));
   if (!may_send(rule->from, from))
@@ -220,15 +223,19 @@ bool link_gate::may_send(link_sender whose, const link_peer& from) const {
   switch (whose) {
     case link_sender::anybody:
       return true;
+    case link_sender::a_chief:
+      return peers_->may_be_chief(from.process);
     case link_sender::chief:
-      return is_chief_of(system_, from.process);
-    case link_sender::chief_to_be: {
-      const auto known = known_as(from.process);
-      const auto is_a_chief = !known || known->job == "chief";
-      return is_a_chief && (!has_chief(system_) || is_chief_of(system_, from.process));
-    }
+      return peers_->is_chief(from.process);
+    case link_sender::chief_to_be:
+      return peers_->has_chief() ? peers_->is_chief(from.process) : peers_->may_be_chief(from.process);
   }
   return false;
+}
+
+bool link_gate::may_pass_on(const link_peer& from) const {
+  const auto known = peers_->find(from.process);
+  return known && known->is_member();
 }
 
 /// What each process asks when it meets another one, and is answered once: CAF prints whatever else comes. Whoever asks
@@ -266,29 +273,19 @@ bool link_gate::may_watch_more(caf::io::connection_handle connection, std::size_
   return unread_bytes == 0 || ++questions_[connection] <= link_limits::questions || unread_bytes <= link_limits::unread;
 }
 
-void link_gate::know(const caf::node_id& process, const task_id& task) {
-  const std::scoped_lock lock{tasks_mutex_};
-  auto& known = tasks_[process];
-  if (!task.job.empty()) known = task;
-}
-
-std::optional<task_id> link_gate::known_as(const caf::node_id& process) const {
-  const std::scoped_lock lock{tasks_mutex_};
-  const auto found = tasks_.find(process);
-  return found == tasks_.end() ? std::nullopt : std::optional{found->second};
-}
-
-void link_gate::forget(const caf::node_id& process) {
-  const std::scoped_lock lock{tasks_mutex_};
-  tasks_.erase(process);
-}
-
 void link_gate::forget(caf::io::connection_handle connection) {
   large.erase(connection);
   questions_.erase(connection);
 }
 
 // --- what was refused -----------------------------------------------------------------------------------------------
+
+std::string link_gate::name_of(const caf::node_id& process) const {
+  if (!process) return "a process that has not said its name";
+  const auto known = peers_->find(process);
+  return fmt::format("{}, process {}", known ? to_string(*known) : "a process that is not connected any more",
+                     troupe::to_string(process_system::of(process).process));
+}
 
 void link_gate::count(const std::string& reason, const caf::node_id& from) {
   // As many as there are rules; a text with a number in it would be one of many.
@@ -302,7 +299,7 @@ void link_gate::count(const std::string& reason, const caf::node_id& from) {
   log_warning(fmt::format(
       "refused {} from {}: {}",
       entry.count - entry.told == 1 ? "a message" : fmt::format("{} messages, the last", entry.count - entry.told),
-      from ? "process " + caf::to_string(from) : "a process that has not said its name", reason));
+      name_of(from), reason));
   entry.told = entry.count;
 }
 

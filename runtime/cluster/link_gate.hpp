@@ -14,8 +14,8 @@
 #pragma once
 
 #include <troupe/actors/fibers/time.hpp>
+#include <troupe/actors/messages/known_peers.hpp>
 #include <troupe/actors/messages/link_rules.hpp>
-#include <troupe/actors/messages/task.hpp>
 #include <troupe/device/base/error.hpp>
 
 #include <caf/actor_system.hpp>
@@ -29,8 +29,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -80,7 +79,10 @@ class link_gate {
   using asks_for_servers = std::function<bool(caf::actor_id)>;
 
   explicit link_gate(caf::actor_system& system, asks_for_servers asks = {})
-      : system_(system), asks_for_servers_(std::move(asks)) {}
+      : system_(system), peers_(known_peers::of(system)), asks_for_servers_(std::move(asks)) {}
+
+  /// With whom the system is connected.
+  known_peers& peers() { return *peers_; }
 
   /// Why the frame's content must not come; empty: it may.
   std::string check_header(const caf::io::basp::header& header, const link_peer& from);
@@ -90,13 +92,6 @@ class link_gate {
                        const std::vector<char>& content, const link_peer& from);
   /// The same for the news that an actor has ended.
   status check_end(const std::vector<char>& content) const;
-
-  /// As whom a process has come; one that comes several times, as a member and otherwise, is a member.
-  void know(const caf::node_id& process, const task_id& task);
-  /// As that; nothing: it has no link, or one without a door. Any thread.
-  std::optional<task_id> known_as(const caf::node_id& process) const;
-  /// Its last connection has ended.
-  void forget(const caf::node_id& process);
 
   /// `reason` in words that don't depend on the content.
   void count(const std::string& reason, const caf::node_id& from);
@@ -133,11 +128,16 @@ class link_gate {
   static status check_for_caf(receiver& to, std::string_view types, std::span<const char> parts,
                               const caf::io::basp::header& header);
   status check_content(receiver* to, std::string_view types, std::span<const char> parts, const link_peer& from,
-                       const caf::io::basp::header& header) const;
+                       const caf::io::basp::header& header, bool is_passed_on) const;
+  /// For the log.
+  std::string name_of(const caf::node_id& process) const;
   bool may_send(link_sender whose, const link_peer& from) const;
+  /// Whether it may pass on what other processes send.
+  bool may_pass_on(const link_peer& from) const;
   status check_tie(std::span<const char> parts, const link_peer& from) const;
 
   caf::actor_system& system_;
+  const std::shared_ptr<known_peers> peers_;
   const asks_for_servers asks_for_servers_;
   std::unordered_map<std::uint64_t, receiver> receivers_;
   struct refusals {
@@ -146,9 +146,6 @@ class link_gate {
     time_point next{};
   };
   std::map<std::string, refusals> counts_;
-  mutable std::mutex tasks_mutex_;
-  /// Of those who came by a door.
-  std::unordered_map<caf::node_id, task_id> tasks_;
   /// Actors that a peer has watched since it had read all.
   std::unordered_map<caf::io::connection_handle, std::size_t> questions_;
 };

@@ -24,14 +24,17 @@ struct door_role {
 };
 
 /// What this system's process says of itself at doors.
-door_party party_of(const caf::actor_system& system, const credentials& with, const door_role& as = {});
+peer_identity party_of(const caf::actor_system& system, const credentials& with, const door_role& as = {});
 
 /// With what this system's process enters by the doors of others, and whom it lets in.
 std::shared_ptr<const credentials> credentials_of(const caf::actor_system& system);
 
-/// In which role a process speaks to this one, or this one to itself: the job of the certificate that it has shown.
-/// Empty: it has shown none to this process, or has no link any more. Any thread.
-std::string certified_job(const caf::actor_system& system, const caf::node_id& process);
+/// The role of the certificate that a process has shown on its connections to this one, or of this one's own. Empty: it
+/// has shown none, or is not connected any more. Any thread.
+std::string certified_role_of(const caf::actor_system& system, const caf::node_id& process);
+
+/// Whether a process with this identity may be connected with this system, beside those that are. Any thread.
+status check_peer(const caf::actor_system& system, const peer_identity& shown);
 
 /// How actors of this system connect to others: by their doors, or as its configuration says (own_connections).
 std::shared_ptr<connector> links_of(caf::actor_system& system, const door_role& as = {});

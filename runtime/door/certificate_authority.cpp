@@ -1,3 +1,4 @@
+#include <troupe/actors/messages/peer_identity.hpp>
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/door/certificate_authority.hpp>
 
@@ -68,12 +69,6 @@ bytes_handle bytes_of(const std::string& text) {
   return bytes_handle{::BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))};
 }
 
-bool is_name(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](unsigned char each) {
-    return std::isalnum(each) != 0 || each == '-' || each == '_' || each == '.';
-  });
-}
-
 // --- certificates ---------------------------------------------------------------------------------------------------
 
 key_handle make_key() {
@@ -140,7 +135,7 @@ bool is_address(const std::string& host) {
 std::string names_of(const certified_role& role, const std::vector<std::string>& hosts) {
   auto names = "URI:" + to_uri(role);
   for (const auto& host : hosts) {
-    if (!is_address(host) && !is_name(host))
+    if (!is_address(host) && !is_plain_name(host))
       throw invalid_argument_error{
           fmt::format("a certificate for the host \"{}\" can't be; expected a name or an "
                       "address",
@@ -154,7 +149,7 @@ std::string names_of(const certified_role& role, const std::vector<std::string>&
 
 std::string to_uri(const certified_role& role) {
   for (const auto* const name : {&role.cluster, &role.job})
-    if (!is_name(*name))
+    if (!is_plain_name(*name))
       throw invalid_argument_error{
           fmt::format("\"{}\" can't stand in a certificate; expected letters, digits, \"-\", "
                       "\"_\" and \".\"",
@@ -167,7 +162,7 @@ std::optional<certified_role> role_of_uri(std::string_view uri) {
   if (!uri.starts_with(scheme) || slash == std::string_view::npos) return std::nullopt;
   certified_role role{std::string{uri.substr(scheme.size(), slash - scheme.size())},
                       std::string{uri.substr(slash + 1)}};
-  return is_name(role.cluster) && is_name(role.job) ? std::optional{std::move(role)} : std::nullopt;
+  return is_plain_name(role.cluster) && is_plain_name(role.job) ? std::optional{std::move(role)} : std::nullopt;
 }
 
 struct certificate_authority::parts {

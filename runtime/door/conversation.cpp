@@ -1,3 +1,4 @@
+#include <troupe/runtime/door/certified_party.hpp>
 #include <troupe/runtime/door/conversation.hpp>
 
 #include <span>
@@ -33,6 +34,10 @@ conversation::progress conversation::begin_tls(int socket) {
   failure_ = session_->result();
   is_private_ = failure_.ok();
   return is_private_ ? progress::over : progress::gone;
+}
+
+status conversation::prove(peer_identity& other) const {
+  return session_ ? prove_by_certificate(other, session_->peer(), tls_->own_role()) : status{};
 }
 
 /// Less than what every socket takes at once, unless its peer reads nothing.

@@ -36,8 +36,8 @@ class conversation {
   const status& failure() const { return failure_; }
   /// Whether it is under TLS, from the end of that handshake on.
   bool is_private() const { return is_private_; }
-  /// Whom the other side's certificate names; nothing without TLS.
-  std::optional<certified_role> certified() const { return session_ ? session_->peer() : std::nullopt; }
+  /// Compares what the other side has said with its certificate, and adds that to its identity. Ok without TLS.
+  status prove(peer_identity& other) const;
   /// For whoever goes on with the connection; nothing without TLS.
   std::optional<tls_session> take_session() { return std::exchange(session_, std::nullopt); }
 

@@ -80,7 +80,14 @@ credentials credentials::from_environment(credential_files before) {
   if (!before.secret.empty()) result.secret = cluster_secret::read(before.secret);
   result.tls = read_tls(std::move(before.tls));
   if (result.tls && result.cluster.empty()) result.cluster = result.tls->current()->own_role().cluster;
+  check_cluster_name(result.cluster, cluster_variable);
   return result;
+}
+
+void check_cluster_name(const std::string& name, std::string_view source) {
+  if (name.empty() || is_plain_name(name)) return;
+  throw invalid_argument_error{
+      fmt::format("{} has the name \"{}\"; expected letters, digits, \"-\", \"_\" and \".\"", source, name)};
 }
 
 std::shared_ptr<const credentials> credentials::of_process() {

@@ -7,11 +7,16 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace troupe {
 
 /// The variable that names the file of the secret.
 inline constexpr auto secret_variable = "TROUPE_SECRET_FILE";
+/// The name of a cluster stands in handshakes and certificates. `source` begins the error: "TROUPE_CLUSTER".
+/// @throws invalid_argument_error
+void check_cluster_name(const std::string& name, std::string_view source);
+
 inline constexpr auto cluster_variable = "TROUPE_CLUSTER";
 inline constexpr auto insecure_variable = "TROUPE_INSECURE";
 /// Those that name the files of TLS.

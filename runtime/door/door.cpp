@@ -1,4 +1,3 @@
-#include <troupe/runtime/door/certified_party.hpp>
 #include <troupe/runtime/door/conversation.hpp>
 #include <troupe/runtime/door/door.hpp>
 #include <troupe/runtime/sockets/socket.hpp>
@@ -11,7 +10,7 @@
 
 namespace troupe {
 
-status check_cluster(const door_party& host, const door_party& visitor) {
+status check_cluster(const peer_identity& host, const peer_identity& visitor) {
   if (host.cluster.empty() || visitor.cluster.empty() || host.cluster == visitor.cluster) return {};
   return {status_code::failed_precondition,
           fmt::format("it is a process of the cluster \"{}\", and the visitor one of \"{}\"", host.cluster,
@@ -24,7 +23,7 @@ class door_reception final : public reception {
   explicit door_reception(door& at)
       : door_(at),
         talk_(std::make_unique<host_handshake>(at.options_.self, at.options_.secret,
-                                               [this](const door_hello& visitor) { return admit(visitor); }),
+                                               [this](door_hello& visitor) { return admit(visitor); }),
               tls_session::side::host, at.options_.tls ? at.options_.tls->current() : nullptr) {}
 
   finding hear(int socket) override {
@@ -63,9 +62,8 @@ class door_reception final : public reception {
     return finding::wrong;
   }
 
-  status admit(const door_hello& visitor) const {
-    if (talk_.is_private())
-      if (auto why = check_certified(talk_.certified(), visitor.who); !why.ok()) return why;
+  status admit(door_hello& visitor) const {
+    if (auto why = talk_.prove(visitor.who); !why.ok()) return why;
     return door_.admit(visitor);
   }
 
@@ -95,6 +93,8 @@ void door::close_for(door_service what) {
 
 status door::admit(const door_hello& visitor) const {
   if (auto why = check_cluster(options_.self, visitor.who); !why.ok()) return why;
+  if (options_.check_peer)
+    if (auto why = options_.check_peer(visitor.who); !why.ok()) return why;
   const std::scoped_lock lock{mutex_};
   if (services_.contains(visitor.wanted)) return {};
   return {status_code::unavailable, fmt::format("it has nobody for {} now", to_string(visitor.wanted))};

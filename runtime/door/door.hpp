@@ -23,16 +23,18 @@ namespace troupe {
 
 struct door_options {
   /// Who answers here. Visitors of another cluster are refused; those of none, and all if it has no name, may enter.
-  door_party self;
+  peer_identity self;
   /// Null: whoever comes may enter.
   std::shared_ptr<const cluster_secret> secret;
   /// Null: in the clear.
   std::shared_ptr<const tls_identity> tls;
   acceptor_options strangers;
+  /// Why a peer is refused who has proved who it is; empty: for nothing. In the thread of all acceptors.
+  std::function<status(const peer_identity&)> check_peer = nullptr;
 };
 
 /// Whether the visitor is of the host's cluster, as far as both know a name of theirs.
-status check_cluster(const door_party& host, const door_party& visitor);
+status check_cluster(const peer_identity& host, const peer_identity& visitor);
 
 class door {
  public:

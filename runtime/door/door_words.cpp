@@ -80,11 +80,6 @@ std::string to_string(door_service service) {
   return fmt::format("service {}", static_cast<int>(service));
 }
 
-std::string to_string(const door_party& party) {
-  const auto who = party.task.job.empty() ? std::string{"a process that is no member"} : to_string(party.task);
-  return printable(party.cluster.empty() ? who : fmt::format("{} of \"{}\"", who, party.cluster));
-}
-
 std::string frame_of(word_kind kind, std::string_view content) {
   content = content.substr(0, words_bytes_max);
   std::string frame{magic};
@@ -113,8 +108,10 @@ std::string content_of(const door_hello& hello) {
   add(content, hello.who.incarnation);
   add(content, hello.who.build_id);
   add(content, static_cast<std::uint32_t>(hello.who.task.index));
-  for (const auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.who.process, &hello.topic})
-    add_text(content, *text);
+  const auto& process = hello.who.system.process.bytes;
+  content.append(process.begin(), process.end());
+  add(content, hello.who.system.number);
+  for (const auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.topic}) add_text(content, *text);
   if (content.size() <= hello_bytes_max) return content;
   throw invalid_argument_error{fmt::format("the names of {} take {} bytes, and a door hears at most {} from anybody",
                                            to_string(hello.who), content.size(), hello_bytes_max)};
@@ -132,10 +129,14 @@ std::optional<door_hello> read_hello(std::string_view content) {
   hello.who.build_id = reader.number<std::uint64_t>();
   const auto index = reader.number<std::uint32_t>();
   hello.who.task.index = static_cast<int>(index);
-  for (auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.who.process, &hello.topic})
-    *text = reader.text();
+  const auto process = reader.take(hello.who.system.process.bytes.size());
+  std::ranges::copy(process, hello.who.system.process.bytes.begin());
+  hello.who.system.number = reader.number<std::uint32_t>();
+  for (auto* const text : {&hello.who.task.job, &hello.who.cluster, &hello.topic}) *text = reader.text();
   constexpr auto index_max = static_cast<std::uint32_t>(std::numeric_limits<int>::max());
   if (!reader.is_at_end() || !is_known(hello.wanted) || asks > 1 || index > index_max) return std::nullopt;
+  for (const auto* const name : {&hello.who.task.job, &hello.who.cluster})
+    if (!name->empty() && !is_plain_name(*name)) return std::nullopt;
   return hello;
 }
 

@@ -2,19 +2,19 @@
 //
 //   visitor                                    host
 //     hello   who, what for, a number   ---->
-//             <----   hello   whether a proof is asked for, a number
-//     proof                             ---->
-//             <----   welcome   its proof, who;  or at any time: refusal   why
+//             <----   hello   whether a proof is asked for, a number, the id of its process
+//     proof   its key for this host     ---->
+//             <----   welcome   its proof, its key for this visitor, who;  or at any time: refusal   why
 //
 // Each frame has the same head of 12 bytes: "TROUPE\r\n", the version, its kind, and how many bytes follow, at most
 // `words_bytes_max`, the larger byte first. The head and a refusal's content are the same in every version, so that
 // processes of different ones can tell each other so. The line's end makes an HTTP server give up at once.
 //
 // Numbers have the larger byte first; a text has its length in 2 bytes before it. Reading checks everything, takes no
-// memory but what has come, and refuses what is left over.
+// memory but what has come, and refuses what is left over, and names that are more than words: they reach the log.
 #pragma once
 
-#include <troupe/actors/messages/task.hpp>
+#include <troupe/actors/messages/peer_identity.hpp>
 #include <troupe/device/base/error.hpp>
 
 #include <array>
@@ -27,11 +27,11 @@
 
 namespace troupe {
 
-inline constexpr std::uint8_t door_version = 2;
+inline constexpr std::uint8_t door_version = 3;
 inline constexpr std::size_t words_head_bytes = 12;
 inline constexpr std::size_t words_bytes_max = 1000;
-/// So that a proof has room before it.
-inline constexpr std::size_t hello_bytes_max = 960;
+/// So that a proof and a key have room before it.
+inline constexpr std::size_t hello_bytes_max = 950;
 
 /// What a connection is for.
 enum class door_service : std::uint8_t {
@@ -55,30 +55,14 @@ struct door_wish {
 
 enum class word_kind : std::uint8_t { hello = 1, proof = 2, welcome = 3, refusal = 4 };
 
-/// Who speaks.
-struct door_party {
-  /// Of which cluster; empty: of none that has a name.
-  std::string cluster;
-  /// No member, such as a client of RPC: without a job.
-  task_id task;
-  std::uint64_t incarnation = 0;
-  /// Of the program; actors/functions/build_id.hpp.
-  std::uint64_t build_id = 0;
-  /// CAF's id of the process, as text; empty: it brings no actors.
-  std::string process;
-
-  bool operator==(const door_party&) const = default;
-};
-/// "/job:worker/task:0 of \"training\"", or what else is known.
-std::string to_string(const door_party& party);
-
 using door_number = std::array<std::byte, 16>;
 
 struct door_hello {
   door_service wanted = door_service::messages;
   /// Which of its kind.
   std::string topic;
-  door_party who;
+  /// Without key and proof, which the handshake adds.
+  peer_identity who;
   /// Whether the speaker has a secret, and so expects a proof.
   bool asks_for_proof = false;
   /// Random, for this connection only.

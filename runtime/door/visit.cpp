@@ -1,4 +1,3 @@
-#include <troupe/runtime/door/certified_party.hpp>
 #include <troupe/runtime/door/visit.hpp>
 
 #include <utility>
@@ -7,7 +6,7 @@
 
 namespace troupe {
 
-visitor_words words_for(const door_wish& wanted, const door_party& self,
+visitor_words words_for(const door_wish& wanted, const peer_identity& self,
                         const std::shared_ptr<const cluster_secret>& secret,
                         const std::shared_ptr<const tls_identity>& tls) {
   return [=]() -> visitor_side {
@@ -23,6 +22,7 @@ visit::visit(event_loop& loop, descriptor connection, visitor_side words, ended 
 
 void visit::go_on() {
   status why;
+  auto host = talk_.side().other();
   switch (talk_.go_on(socket_.get())) {
     case conversation::progress::waits:
       return socket_.expect(EPOLLIN);
@@ -33,11 +33,11 @@ void visit::go_on() {
       break;
     case conversation::progress::over:
       why = talk_.side().result();
-      if (why.ok() && talk_.is_private()) why = check_certified(talk_.certified(), talk_.side().other().who);
+      host = talk_.side().other();
+      if (why.ok()) why = talk_.prove(host.who);
       break;
   }
   const auto done = done_;
-  const auto host = talk_.side().other();
   channel connection{socket_.release(), talk_.take_session()};
   if (!why.ok()) connection = {};
   done(std::move(connection), host, why);

@@ -20,7 +20,7 @@ struct visitor_side {
 };
 /// For each connection anew.
 using visitor_words = std::function<visitor_side()>;
-visitor_words words_for(const door_wish& wanted, const door_party& self,
+visitor_words words_for(const door_wish& wanted, const peer_identity& self,
                         const std::shared_ptr<const cluster_secret>& secret,
                         const std::shared_ptr<const tls_identity>& tls = nullptr);
 

@@ -133,6 +133,7 @@ std::optional<program_flags> parse_program_flags(int argc, char** argv, const lo
     result.stop_grace = std::chrono::duration_cast<duration>(std::chrono::duration<double>{stop_grace_seconds});
   check_environment();
   result.who = credentials::from_environment({secret_file, tls});
+  check_cluster_name(cluster, "--troupe-cluster");
   if (!cluster.empty()) result.who.cluster = cluster;
   result.who.insecure |= insecure;
   result.config_source = config_file.empty() ? "TF_CONFIG" : config_file;

@@ -19,7 +19,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 /// Begins to call a rank, whose end the future has.
-std::future<channel> call(const group_rank& other, const std::string& meeting, const door_party& self,
+std::future<channel> call(const group_rank& other, const std::string& meeting, const peer_identity& self,
                           const credentials& with, duration limit) {
   const auto ended = std::make_shared<std::promise<channel>>();
   tcp_connector::of_process().connect(
@@ -38,7 +38,7 @@ std::future<channel> call(const group_rank& other, const std::string& meeting, c
 
 }  // namespace
 
-std::unique_ptr<door> open_group_door(const task_address& at, const door_party& self, const credentials& with) {
+std::unique_ptr<door> open_group_door(const task_address& at, const peer_identity& self, const credentials& with) {
   const auto host = at.host == "localhost" ? "127.0.0.1" : listen_address(at.host);
   check_may_listen(with, host);
   try {
@@ -55,7 +55,7 @@ std::unique_ptr<door> open_group_door(const task_address& at, const door_party& 
 }
 
 std::vector<std::unique_ptr<byte_stream>> connect_group(const std::vector<group_rank>& ranks, int rank,
-                                                        const std::string& meeting, const door_party& self,
+                                                        const std::string& meeting, const peer_identity& self,
                                                         const credentials& with, clock::time_point deadline) {
   const auto own = static_cast<std::size_t>(rank);
   std::vector<std::future<channel>> called;

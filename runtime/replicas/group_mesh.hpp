@@ -22,13 +22,13 @@ struct group_rank {
 
 /// A port of a task that has no other one: ranks of its groups come in, and nobody else.
 /// @throws unavailable_error that says why it can't be opened; permission_denied_error when it may not (credentials)
-std::unique_ptr<door> open_group_door(const task_address& at, const door_party& self, const credentials& with);
+std::unique_ptr<door> open_group_door(const task_address& at, const peer_identity& self, const credentials& with);
 
 /// As make_message_communicator takes them. `self` is the task with this rank; a group_host of it lives meanwhile. All
 /// ranks call it with the same `meeting`, a name that no other connection of theirs has. Waits for all.
 /// @throws deadline_exceeded_error or unavailable_error that names who is not connected within the limit
 std::vector<std::unique_ptr<byte_stream>> connect_group(const std::vector<group_rank>& ranks, int rank,
-                                                        const std::string& meeting, const door_party& self,
+                                                        const std::string& meeting, const peer_identity& self,
                                                         const credentials& with,
                                                         std::chrono::steady_clock::time_point deadline);
 

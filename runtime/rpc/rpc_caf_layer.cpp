@@ -87,7 +87,7 @@ class caf_listener : public listener {
                                          .silence = options.silence,
                                          .tensors_where_dialled = options.tensors && comes_by_doors(*options.tensors),
                                          .role_of = [&system = system_](const caf::node_id& process) {
-                                           return certified_job(system, process);
+                                           return certified_role_of(system, process);
                                          }})) {
     try {
       port_ = publish(system_, door_, options.address, "an RPC server");

@@ -1,7 +1,9 @@
 #include <troupe/device/base/internal/descriptor.hpp>
+#include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/door/certified_party.hpp>
 #include <troupe/runtime/door/door.hpp>
 #include <troupe/runtime/door/handshake.hpp>
+#include <troupe/runtime/door/process_secret.hpp>
 #include <troupe/runtime/door/tls_session.hpp>
 #include <troupe/runtime/simulation/simulated_doors.hpp>
 
@@ -50,6 +52,8 @@ tls_meeting meet_under_tls(const tls_identity& visitor, const tls_identity& host
   return {comes.result(), stands.result(), stands.peer(), comes.peer()};
 }
 
+certified_role role_of(const simulated_process& process) { return process.tls()->current()->own_role(); }
+
 /// As a visitor finds it whom the other side leaves without a word.
 status left_alone() {
   return {status_code::unavailable, "it closed the connection before it had said whether this process may enter"};
@@ -64,10 +68,12 @@ status meet_at_door(const simulated_process& visitor, const simulated_process& h
   if (certified && !certified->visitor_says.ok()) return certified->visitor_says;
   if (certified && !certified->host_says.ok()) return left_alone();
   visitor_handshake comes{door_service::messages, visitor.party(), visitor.secret()};
-  host_handshake stands{host.party(), host.secret(), [&](const door_hello& who) {
+  host_handshake stands{host.party(), host.secret(), [&](door_hello& who) {
                           if (certified)
-                            if (auto why = check_certified(certified->visitor, who.who); !why.ok()) return why;
-                          return check_cluster(host.party(), who.who);
+                            if (auto why = prove_by_certificate(who.who, certified->visitor, role_of(host)); !why.ok())
+                              return why;
+                          if (auto why = check_cluster(host.party(), who.who); !why.ok()) return why;
+                          return check_peer(host.system(), who.who);
                         }};
   // Two round trips, and nobody who is left waiting.
   for (auto turns = 2; turns > 0; --turns) {
@@ -75,9 +81,24 @@ status meet_at_door(const simulated_process& visitor, const simulated_process& h
     say(stands.take_words(), comes);
   }
   if (!comes.is_over()) return {status_code::internal, "a door that does not answer"};
-  if (!comes.result().ok() || !certified) return comes.result();
-  if (auto why = check_certified(certified->host, comes.other().who); !why.ok()) return why;
-  return check_serves(comes.other().who);
+  if (!comes.result().ok()) return comes.result();
+  auto found = comes.other().who;
+  if (certified) {
+    if (auto why = prove_by_certificate(found, certified->host, role_of(visitor)); !why.ok()) return why;
+    if (auto why = check_serves(found); !why.ok()) return why;
+  }
+  return check_peer(visitor.system(), found);
+}
+
+peer_identity shown_to(const simulated_process& peer, const simulated_process& whose) {
+  auto made = whose.party();
+  made.key = process_secret::of_this_process()->key_for(made.system.process, peer.party().system.process);
+  made.proof = whose.secret() ? identity_proof::secret : identity_proof::none;
+  if (whose.tls()) {
+    made.proof = identity_proof::certificate;
+    made.certified_role = role_of(whose).job;
+  }
+  return made;
 }
 
 std::optional<status> meet_stranger_at_door(const simulated_process& visitor, std::string_view said) {

@@ -14,4 +14,7 @@ status meet_at_door(const simulated_process& visitor, const simulated_process& h
 /// The same at a port where no process of troupe answers, but says this. Nothing: it would have to say more.
 std::optional<status> meet_stranger_at_door(const simulated_process& visitor, std::string_view said);
 
+/// As which the peer knows a simulated process that has met it at a door.
+peer_identity shown_to(const simulated_process& peer, const simulated_process& whose);
+
 }  // namespace troupe

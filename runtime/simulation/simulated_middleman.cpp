@@ -1,3 +1,4 @@
+#include <troupe/actors/messages/peer_identity.hpp>
 #include <troupe/runtime/simulation/simulated_middleman.hpp>
 #include <troupe/runtime/simulation/simulated_process.hpp>
 
@@ -7,12 +8,13 @@ namespace troupe {
 
 void simulated_middleman::init(caf::actor_system_config& config) {
   middleman::init(config);
-  caf::node_id::default_data::host_id_type name{};
+  // Not random: the same seed makes the same ids.
+  process_system self{.process = {}, .number = static_cast<std::uint32_t>(process_.host()) + 1};
   auto rest = process_.incarnation();
-  for (std::size_t i = 0; i < sizeof(rest); ++i, rest >>= 8) name[i] = static_cast<std::uint8_t>(rest);
-  name.back() = 1;
+  for (std::size_t i = 0; i < sizeof(rest); ++i, rest >>= 8) self.process.bytes[i] = static_cast<std::uint8_t>(rest);
+  self.process.bytes.back() = 1;
   // CAF sets it here, too, as a friend; nothing has seen it yet.
-  const_cast<caf::node_id&>(system().node()) = caf::make_node_id(static_cast<std::uint32_t>(process_.host()) + 1, name);
+  const_cast<caf::node_id&>(system().node()) = self.node();
 }
 
 }  // namespace troupe

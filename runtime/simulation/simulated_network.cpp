@@ -1,4 +1,3 @@
-#include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/simulation/basp_frames.hpp>
 #include <troupe/runtime/simulation/simulated_doors.hpp>
@@ -266,8 +265,8 @@ caf::io::scribe_ptr simulated_network::dial(simulated_process& from, const std::
     auto& process = *processes_[*to];
     listener.process = &process;
     listener.handle = new_handle();
-    expect_at(from.system(), dialler.handle, process.party());
-    made->visitor = from.party();
+    from.peers().expect(dialler.handle.id(), shown_to(from, process));
+    made->visitor = shown_to(process, from);
     listener.opens = plan_.now() + latency(from.host(), *to);
     listener.alarm.emplace(plan_, &process, "arrival", [this, number = made->number] { return deliver(number, 1); });
     look(*made, 1);
@@ -446,7 +445,7 @@ void simulated_network::accept(simulated_connection& connection) {
     set_closed(connection, 1);
     return look(connection, 0);
   }
-  expect_at(listener.process->system(), listener.handle, connection.visitor);
+  listener.process->peers().expect(listener.handle.id(), connection.visitor);
   door->second->accept(
       caf::make_counted<simulated_scribe>(*listener.process, connections_.at(connection.number), std::size_t{1}));
 }

@@ -66,7 +66,7 @@ struct simulated_connection {
   std::uint16_t port = 0;
   bool silenced = false;
   /// Who has come in by the listener's door.
-  door_party visitor;
+  peer_identity visitor;
   /// The dialler's, then the listener's.
   std::array<simulated_end, 2> ends;
 };

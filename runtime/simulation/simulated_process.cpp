@@ -79,7 +79,8 @@ simulated_process::simulated_process(surroundings in, host_number host, std::str
       broker_(in_.plan, this, "broker", [this] { return run_broker(); }),
       working_(in_.plan, this, "message", [this] { return end_work(); }),
       config_(new config{*this}),
-      system_(new caf::actor_system{*config_}) {
+      system_(new caf::actor_system{*config_}),
+      peers_(known_peers::of(*system_)) {
   finish();
 }
 
@@ -107,6 +108,7 @@ simulated_process::~simulated_process() {
   finish();
   // The system would wait for ever for actors that an application spawned and did not end.
   if (system_->registry().running() != 0) system_->await_actors_before_shutdown(false);
+  known_peers::forget(*system_);
   system_.reset();
 }
 

@@ -6,6 +6,7 @@
 
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/simulated_surroundings.hpp>
+#include <troupe/actors/messages/known_peers.hpp>
 #include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/door/door_words.hpp>
@@ -83,6 +84,9 @@ class simulated_process {
   const std::string& name() const { return name_; }
   std::uint64_t incarnation() const { return incarnation_; }
   caf::actor_system& system() { return *system_; }
+  const caf::actor_system& system() const { return *system_; }
+  /// With whom it is connected.
+  known_peers& peers() { return *peers_; }
   /// Null while it is being made and when it has ended.
   caf::actor_system* system_if_made() const { return system_.get(); }
   agenda& plan() { return in_.plan; }
@@ -103,7 +107,7 @@ class simulated_process {
   /// As whom it speaks at doors from now on, and with what.
   void stand_at_doors(door_role as) { role_ = std::move(as); }
   void stand_at_doors(credentials with) { credentials_ = std::move(with); }
-  door_party party() const { return party_of(*system_, credentials_, role_); }
+  peer_identity party() const { return party_of(*system_, credentials_, role_); }
   const std::shared_ptr<const cluster_secret>& secret() const { return credentials_.secret; }
   const std::shared_ptr<const tls_identity>& tls() const { return credentials_.tls; }
   const credentials& own_credentials() const { return credentials_; }
@@ -175,6 +179,7 @@ class simulated_process {
   simulated_scheduler* scheduler_ = nullptr;
   simulated_middleman* middleman_ = nullptr;
   std::unique_ptr<caf::actor_system> system_;
+  std::shared_ptr<known_peers> peers_;
   std::vector<caf::actor> actors_;
   std::vector<std::weak_ptr<fiber_host>> programs_;
 };

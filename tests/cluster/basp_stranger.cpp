@@ -106,16 +106,15 @@ std::vector<std::string> frames_of(std::string_view said) {
 // --- nodes ----------------------------------------------------------------------------------------------------------
 
 caf::node_id made_up_node(std::mt19937& random) {
-  caf::node_id::default_data::host_id_type host;
-  for (auto& byte : host) byte = static_cast<std::uint8_t>(random());
-  return caf::make_node_id(1 + random() % 30'000, host);
+  process_system made{.process = {}, .number = 1 + static_cast<std::uint32_t>(random() % 30'000)};
+  for (auto& byte : made.process.bytes) byte = static_cast<std::uint8_t>(random());
+  return made.node();
 }
 
 caf::node_id neighbour_of(const caf::node_id& node, std::uint32_t process) {
-  // "HOST#PROCESS"
-  const auto text = to_string(node);
-  const auto made = caf::make_node_id(process, text.substr(0, text.find('#')));
-  return made ? *made : caf::node_id{};
+  auto made = process_system::of(node);
+  made.number = process;
+  return made.node();
 }
 
 std::string noise(std::mt19937& random, std::size_t size_bytes) {
@@ -157,7 +156,7 @@ std::string stranger::hear(std::size_t size_bytes) {
 }
 
 bool stranger::enter(const caf::node_id& own) {
-  visitor_handshake words{door_service::messages, {.process = to_string(own)}, nullptr};
+  visitor_handshake words{door_service::messages, {.system = process_system::of(own)}, nullptr};
   while (true) {
     if (!say_and_hear_nothing(words.take_words())) return false;
     if (words.is_over()) return words.result().ok();

@@ -105,7 +105,7 @@ struct membership {
   std::unique_ptr<communicator> join(const std::string& suffix = {}) const {
     if (kind == "shared_memory") return make_shared_memory_communicator(name + suffix, rank, size, patience);
     const task_id own{"worker", rank};
-    const door_party party{.task = own};
+    const peer_identity party{.task = own};
     const group_host visited{own};
     const auto opened = open_group_door({"127.0.0.1", 0}, party, {});
     const meeting_folder folder{name};

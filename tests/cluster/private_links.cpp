@@ -36,7 +36,7 @@ bool is_readable(const basp::recorded_job& recorded) {
 }
 
 /// How a visit to a port ends.
-status visit(const task_address& where, const door_party& who, const std::shared_ptr<const tls_identity>& shown) {
+status visit(const task_address& where, const peer_identity& who, const std::shared_ptr<const tls_identity>& shown) {
   struct outcome {
     completion ended;
     status why;
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(nobody_enters_without_a_right_certificate) {
   const auto other = certificate_authority::make("attacked");
   const certificate_files foreign{other, {"attacked", "worker"}};
   const certificate_files expired{authority, {"attacked", "worker"}, {.valid_for = -1h, .valid_since = 48h}};
-  const door_party worker{.cluster = "attacked", .task = {"worker", 7}, .process = "a stranger"};
+  const peer_identity worker{.cluster = "attacked", .task = {"worker", 7}};
   for (const auto& port : job.ports()) {
     BOOST_TEST(!visit(port.address, worker, nullptr).ok(), to_string(port.task));
     BOOST_TEST(!visit(port.address, worker, identity(foreign)).ok(), to_string(port.task));
@@ -91,14 +91,14 @@ BOOST_AUTO_TEST_CASE(nobody_enters_without_a_right_certificate) {
 BOOST_AUTO_TEST_CASE(a_worker_is_no_chief_and_of_no_other_cluster) {
   attacked_job job{{}, attacked_job::security::tls};
   const certificate_files own{job.certificates().authority(), {"attacked", "worker"}};
-  const auto come = [&](const door_party& who) {
+  const auto come = [&](const peer_identity& who) {
     return visit(job.ports().front().address, who, identity(own)).render();
   };
   BOOST_TEST(come({.cluster = "attacked", .task = {"chief", 0}}).find("its certificate is that of a worker") !=
              std::string::npos);
   BOOST_TEST(come({.cluster = "other", .task = {"worker", 7}}).find("its certificate that it is of") !=
              std::string::npos);
-  BOOST_TEST(come({.cluster = "attacked", .task = {"worker", 7}, .process = "a worker"}) == "ok");
+  BOOST_TEST(come({.cluster = "attacked", .task = {"worker", 7}}) == "ok");
   job.check_goes_on("a worker in other roles");
   job.check_end();
 }
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(certificates_of_another_authority_take_the_place_of_those_o
   const certificate_files before{job.certificates().authority(), {"attacked", "worker"}};
   const auto next = certificate_authority::make("attacked");
   const certificate_files after{next, {"attacked", "worker"}};
-  const door_party worker{.cluster = "attacked", .task = {"worker", 7}, .process = "a visitor"};
+  const peer_identity worker{.cluster = "attacked", .task = {"worker", 7}};
   BOOST_TEST(visit(job.ports().front().address, worker, identity(before)).ok());
   job.certificates().change_to(next);
   for (const auto& port : job.ports()) {

@@ -10,7 +10,8 @@ namespace troupe::fuzzed_door {
 
 namespace {
 
-const door_party worker{.cluster = "training", .task = {"worker", 3}, .incarnation = 7, .process = "a process"};
+const peer_identity worker{
+    .cluster = "training", .task = {"worker", 3}, .incarnation = 7, .system = {.process = {{1, 2, 3}}, .number = 1}};
 
 std::shared_ptr<const cluster_secret> secret() {
   static const auto made = std::make_shared<const cluster_secret>("the secret of a cluster");

@@ -2,7 +2,6 @@
 #include "decoder.hpp"
 #include "support/virtual_system.hpp"
 
-#include <troupe/actors/messages/chief_standing.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/actors/values/internal/archive.hpp>
@@ -47,8 +46,15 @@ class reached_process {
     set_value_bytes_max(announced_max);
     actor_ = node_.system().spawn([](caf::event_based_actor*) -> caf::behavior { return {[](int) {}}; });
     node_.system().registry().put(actor_.id(), caf::actor_cast<caf::strong_actor_ptr>(actor_));
+    for (const auto number : {1, 2}) {
+      peer_identity who;
+      who.task = {number == 1 ? "chief" : "worker", 0};
+      who.system = process_system::of(process(static_cast<std::uint32_t>(number)));
+      gate_.peers().expect(number, who);
+      static_cast<void>(gate_.peers().begin(number, process(static_cast<std::uint32_t>(number))));
+    }
     chief_.emplace(node_.system());
-    chief_->adopt(process(1));
+    chief_->set(process(1));
   }
 
   caf::actor_system& system() { return node_.system(); }
@@ -83,7 +89,7 @@ class reached_process {
   virtual_system node_;
   link_gate gate_;
   caf::actor actor_;
-  std::optional<chief_standing> chief_;
+  std::optional<chief_of_member> chief_;
 };
 
 reached_process& here() {

@@ -60,7 +60,7 @@ class tcp_rank {
  public:
   /// The ranks hear of each other's ports by `lead`.
   tcp_rank(communicator& lead, const credentials& with) : host_(task_of(lead.rank())) {
-    const door_party self{.cluster = with.cluster, .task = task_of(lead.rank())};
+    const peer_identity self{.cluster = with.cluster, .task = task_of(lead.rank())};
     door_ = open_group_door({"127.0.0.1", 0}, self, with);
     auto ports = tensor::zeros(dtype::int64, {lead.size()});
     ports.mutable_values<std::int64_t>()[static_cast<std::size_t>(lead.rank())] = door_->port();

@@ -74,13 +74,11 @@ class echo_of_bytes {
 /// By a door where both sides show this.
 std::vector<figure> enter(const measuring_plan& plan, const std::shared_ptr<const cluster_secret>& secret,
                           const std::shared_ptr<const tls_identity>& tls) {
-  const auto party = [&](const char* process) {
-    return door_party{.task = {tls ? "worker" : "", 0}, .process = process};
-  };
-  door host{"127.0.0.1", 0, {.self = party("a host"), .secret = secret, .tls = tls, .strangers = {}}};
+  const peer_identity party{.task = {tls ? "worker" : "", 0}};
+  door host{"127.0.0.1", 0, {.self = party, .secret = secret, .tls = tls, .strangers = {}}};
   host.open_for(door_service::tensors, [](const channel&, const door_hello&) {});
   const task_address where{"127.0.0.1", host.port()};
-  const auto words = words_for(door_service::tensors, party("a visitor"), secret, tls);
+  const auto words = words_for(door_service::tensors, party, secret, tls);
   const echo_of_bytes echo;
   auto row = compare_latencies(
       plan, "us", 0.5,
@@ -126,7 +124,7 @@ class strangers {
 
  private:
   void knock(const std::vector<task_address>& doors, const std::stop_token& stop) {
-    const auto words = words_for(door_service::messages, {.process = "a stranger"}, wrong);
+    const auto words = words_for(door_service::messages, {}, wrong);
     auto next = std::chrono::steady_clock::now();
     for (std::size_t i = 0; !stop.stop_requested(); ++i) {
       ++open_;

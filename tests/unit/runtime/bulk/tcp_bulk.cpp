@@ -220,22 +220,26 @@ BOOST_AUTO_TEST_CASE(a_host_given_by_name_is_resolved) {
 BOOST_AUTO_TEST_CASE(endpoints_read_back_as_written_and_malformed_ones_are_refused) {
   auto endpoint = bulk_endpoint{"fe80::1", 65535, {}};
   endpoint.secret[0] = std::byte{0xa5};
+  endpoint.offerer = {.process = {{1, 2}}, .certified_role = "worker"};
   const auto read = bulk_endpoint::parse(endpoint.to_string());
   BOOST_TEST(read.host == "fe80::1");
   BOOST_TEST(read.port == 65535);
   BOOST_TEST((read.secret == endpoint.secret));
+  BOOST_TEST((read.offerer == endpoint.offerer));
   BOOST_TEST(read.address() == "[fe80::1]:65535");
 
   tcp_bulk receiver;
-  const auto secret = std::string(32, '0');
+  const auto secret = std::string(32, '0') + '/' + std::string(32, '0') + '/';
   const std::vector<std::string> malformed{"",
                                            "host:1",
                                            "host/" + secret,
                                            ":1/" + secret,
                                            "host:65536/" + secret,
                                            "host:-1/" + secret,
-                                           "host:1/" + secret + "0",
-                                           "host:1/" + std::string(32, 'x')};
+                                           "host:1/0" + secret,
+                                           "host:1/" + std::string(32, '0'),
+                                           "host:1/" + std::string(32, 'x') + secret.substr(32),
+                                           "host:1/" + secret.substr(0, 33) + std::string(32, 'x') + '/'};
   for (const auto& text : malformed)
     BOOST_TEST(fetch(receiver, {text, 1, 1}).outcome().code() == status_code::invalid_argument, text);
   for (const auto& text : {"refused:", "refused:0:fine", "refused:99:x", "refused:x:y"})

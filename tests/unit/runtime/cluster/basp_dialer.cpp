@@ -83,8 +83,9 @@ BOOST_FIXTURE_TEST_CASE(a_connection_to_a_listener_that_says_nothing_is_closed_w
 
 /// Lets a visitor in.
 void talk_as_host(const descriptor& connection) {
-  conversation talk{std::make_unique<host_handshake>(door_party{}, nullptr, [](const door_hello&) { return status{}; }),
-                    tls_session::side::host, nullptr};
+  conversation talk{
+      std::make_unique<host_handshake>(peer_identity{}, nullptr, [](const door_hello&) { return status{}; }),
+      tls_session::side::host, nullptr};
   while (talk.go_on(connection.get()) == conversation::progress::waits)
     BOOST_TEST_REQUIRE(becomes_readable(connection));
   BOOST_TEST(talk.side().result().ok());

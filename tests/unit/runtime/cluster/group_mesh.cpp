@@ -48,7 +48,7 @@ class ranks_at_doors {
 
   int size() const { return static_cast<int>(with_.size()); }
   const credentials& at(int rank) const { return with_[static_cast<std::size_t>(rank)]; }
-  door_party party(int rank) const { return {.cluster = at(rank).cluster, .task = task_of(rank)}; }
+  peer_identity party(int rank) const { return {.cluster = at(rank).cluster, .task = task_of(rank)}; }
   std::vector<group_rank>& ranks() { return ranks_; }
   void leave(int rank) { hosts_[static_cast<std::size_t>(rank)].reset(); }
 

@@ -2,7 +2,6 @@
 #include "support/program_log_in_memory.hpp"
 #include "support/virtual_system.hpp"
 
-#include <troupe/actors/messages/chief_standing.hpp>
 #include <troupe/actors/messages/interfaces.hpp>
 #include <troupe/actors/messages/message_types.hpp>
 #include <troupe/actors/rpc/rpc_messages.hpp>
@@ -35,8 +34,15 @@ using caf::io::basp::message_type;
 
 namespace {
 
-caf::node_id process(std::uint32_t number) {
-  return caf::make_node_id(number, caf::node_id::default_data::host_id_type{});
+caf::node_id process(std::uint32_t number) { return process_system{.process = {{1}}, .number = number}.node(); }
+
+/// A process that has connected as this task.
+void connect(known_peers& peers, std::uint32_t number, const task_id& task) {
+  peer_identity who;
+  who.task = task;
+  who.system = process_system::of(process(number));
+  peers.expect(number, who);
+  BOOST_REQUIRE(peers.begin(number, process(number)).ok());
 }
 
 constexpr std::uint64_t request = caf::message_id::default_async_value | 5;
@@ -61,7 +67,12 @@ struct configured {
 };
 
 struct world : configured {
-  world() { door.adopt(process(1)); }
+  world() {
+    connect(gate.peers(), 1, {"chief", 0});
+    connect(gate.peers(), 2, {"worker", 3});
+    connect(gate.peers(), 3, {});
+    chief_process.set(process(1));
+  }
   ~world() {
     for (const auto& each : spawned) caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
   }
@@ -109,7 +120,7 @@ struct world : configured {
   }
 
   caf::actor_system system{config};
-  chief_standing door{system};
+  chief_of_member chief_process{system};
   link_gate gate{system};
   std::vector<caf::actor> spawned;
 };
@@ -213,22 +224,64 @@ BOOST_FIXTURE_TEST_CASE(a_worker_shows_itself_to_whoever_may_become_its_chief, c
         message_type::direct_message, 0, static_cast<std::uint32_t>(asked.size()), request, 7, actor->id()};
     return gate.check_message(nullptr, head, asked, {process(from)}).ok();
   };
-  BOOST_TEST(allowed(stranger));
-  {
-    chief_standing door{system};
-    door.adopt(process(chief));
-    BOOST_TEST(!allowed(stranger));
-    BOOST_TEST(allowed(chief));
-  }
-  // Who has said at the door that he is something else is no chief.
-  gate.know(process(stranger), {"worker", 3});
-  BOOST_TEST(!allowed(stranger));
-  gate.know(process(chief), {"chief", 0});
-  BOOST_TEST(allowed(chief));
+  BOOST_TEST(!allowed(chief));  // it is not connected
+  connect(gate.peers(), chief, {"chief", 0});
+  connect(gate.peers(), stranger, {"worker", 3});
   constexpr std::uint32_t of_no_cluster = 77;
-  gate.know(process(of_no_cluster), {});
+  connect(gate.peers(), of_no_cluster, {});
+  constexpr std::uint32_t another_chief = 78;
+  connect(gate.peers(), another_chief, {"chief", 0});
+  BOOST_TEST(allowed(chief));
+  BOOST_TEST(allowed(another_chief));
+  BOOST_TEST(!allowed(stranger));
   BOOST_TEST(!allowed(of_no_cluster));
+  {
+    chief_of_member known{system};
+    known.set(process(chief));
+    BOOST_TEST(allowed(chief));
+    BOOST_TEST(!allowed(another_chief));
+  }
+  BOOST_TEST(allowed(another_chief));
   caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+}
+
+// F2: an ordinary call of a client adopted a waiting worker.
+BOOST_FIXTURE_TEST_CASE(only_a_chief_adopts, world) {
+  const auto member = actor_of<member_actor>();
+  const auto adopt = content(adopt_atom_v, membership_actor{}, wire<adoption>{});
+  connect(gate.peers(), 78, {"chief", 0});
+  for (const auto& [from, may] : {std::pair{1U, true}, {2U, false}, {3U, false}, {77U, false}, {78U, true}})
+    BOOST_TEST(verdict_of(member, adopt, from, request).ok() == may, from);
+}
+
+// F1: who obeys a node id obeys whoever states it.
+BOOST_FIXTURE_TEST_CASE(the_chiefs_process_is_obeyed_as_a_chief_only, world) {
+  const auto member = actor_of<member_actor>();
+  chief_process.set(process(stranger));
+  BOOST_TEST(!verdict_of(member, content(retire_atom_v, wire<status>{}), stranger).ok());
+}
+
+// LR-2
+BOOST_FIXTURE_TEST_CASE(what_a_third_process_passes_on_reaches_actors_of_the_application_only, world) {
+  const auto passed_on = [&](std::uint64_t to, std::uint32_t source, std::uint32_t hop, std::uint64_t id) {
+    std::vector<char> routed;
+    caf::binary_serializer sink{system, routed};
+    std::vector<caf::strong_actor_ptr> stages;
+    BOOST_REQUIRE(!sink(process(source), system.node(), stages, caf::make_message(alive_atom_v, std::uint64_t{1})));
+    const header head{message_type::routed_message, 0, static_cast<std::uint32_t>(routed.size()), id, 7, to};
+    return gate.check_message(nullptr, head, routed, {process(hop)}).ok();
+  };
+  const auto member = actor_of<member_actor>();
+  const auto any = actor_of_application();
+  constexpr std::uint32_t of_no_cluster = 3;
+  const auto answer = caf::make_message_id(request).response_id().integer_value();
+  BOOST_TEST(passed_on(any, chief, stranger, request));
+  BOOST_TEST(!passed_on(member, chief, stranger, request));
+  BOOST_TEST(passed_on(member, stranger, stranger, request));
+  BOOST_TEST(passed_on(member, chief, stranger, answer));
+  BOOST_TEST(!passed_on(any, chief, of_no_cluster, request));
+  BOOST_TEST(!passed_on(member, chief, of_no_cluster, answer));
+  BOOST_TEST(passed_on(any, of_no_cluster, of_no_cluster, request));
 }
 
 // H7: whoever reached a port could end any actor.

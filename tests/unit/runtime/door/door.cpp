@@ -25,11 +25,11 @@ namespace {
 const auto right = std::make_shared<const cluster_secret>("the right secret of a cluster");
 const auto wrong = std::make_shared<const cluster_secret>("a wrong secret of a cluster");
 
-door_party party(std::string cluster, task_id task) {
-  return {.cluster = std::move(cluster), .task = std::move(task), .incarnation = 1, .build_id = 0, .process = ""};
+peer_identity party(std::string cluster, task_id task) {
+  return {.cluster = std::move(cluster), .task = std::move(task), .incarnation = 1, .build_id = 0, .system = {}};
 }
 
-const door_party worker = party("training", {"worker", 1});
+const peer_identity worker = party("training", {"worker", 1});
 
 door_options options(std::shared_ptr<const cluster_secret> secret, acceptor_options strangers = {}) {
   return {.self = party("training", {"ps", 0}), .secret = std::move(secret), .strangers = std::move(strangers)};
@@ -50,7 +50,7 @@ class visitors {
   visitors(const visitors&) = delete;
 
   outcome visit_door(std::uint16_t port, door_service wanted, const std::shared_ptr<const cluster_secret>& secret,
-                     door_party who = worker, const std::shared_ptr<const tls_context>& tls = nullptr) {
+                     peer_identity who = worker, const std::shared_ptr<const tls_context>& tls = nullptr) {
     std::promise<outcome> ended;
     auto coming = ended.get_future();
     loop_.post([&] {
@@ -122,11 +122,12 @@ BOOST_AUTO_TEST_CASE(a_visitor_gets_to_whom_he_wants_and_both_know_who_is_there)
   visitors guests;
   auto entered = guests.visit_door(open.port(), door_service::tensors, right);
   BOOST_TEST(entered.why.render() == "ok");
-  BOOST_TEST((entered.host.who == options(right).self));
+  BOOST_TEST((entered.host.who.task == options(right).self.task));
   BOOST_REQUIRE(comes_true([&] { return tensors.count() == 1; }));
   BOOST_TEST(messages.count() == 0u);
   auto [connection, visitor] = tensors.first();
-  BOOST_TEST((visitor.who == worker));
+  BOOST_TEST((visitor.who.task == worker.task));
+  BOOST_TEST((visitor.who.proof == identity_proof::secret));
   check_talk(entered.connection, connection, "first");
   check_talk(connection, entered.connection, "answer");
   BOOST_TEST(open.counts().welcomed == 1u);
@@ -137,7 +138,8 @@ BOOST_AUTO_TEST_CASE(who_may_not_enter_hears_why_and_is_served_by_nobody) {
   door open{"127.0.0.1", 0, options(right)};
   open.open_for(door_service::messages, any.taking());
   visitors guests;
-  const auto refusal = [&](door_service wanted, const std::shared_ptr<const cluster_secret>& secret, door_party who) {
+  const auto refusal = [&](door_service wanted, const std::shared_ptr<const cluster_secret>& secret,
+                           peer_identity who) {
     auto ended = guests.visit_door(open.port(), wanted, secret, std::move(who));
     BOOST_TEST(!ended.connection);
     return ended.why.render();
@@ -258,7 +260,9 @@ BOOST_AUTO_TEST_CASE(under_tls_the_two_talk_in_private) {
   BOOST_TEST(entered.why.render() == "ok");
   BOOST_REQUIRE(comes_true([&] { return any.count() == 1; }));
   auto [connection, visitor] = any.first();
-  BOOST_TEST((visitor.who == worker));
+  BOOST_TEST((visitor.who.task == worker.task));
+  BOOST_TEST((visitor.who.proof == identity_proof::certificate));
+  BOOST_TEST(visitor.who.certified_role == "worker");
   check_talk(entered.connection, connection, "first");
   check_talk(connection, entered.connection, "answer");
 }
@@ -270,7 +274,7 @@ BOOST_AUTO_TEST_CASE(nobody_comes_as_another_than_his_certificate_says) {
   door open{"127.0.0.1", 0, private_options(of_server)};
   open.open_for(door_service::messages, any.taking());
   visitors guests;
-  const auto come = [&](const door_party& who) {
+  const auto come = [&](const peer_identity& who) {
     return guests.visit_door(open.port(), door_service::messages, nullptr, who, tls_context::load(of_worker.files()))
         .why;
   };
@@ -279,6 +283,31 @@ BOOST_AUTO_TEST_CASE(nobody_comes_as_another_than_his_certificate_says) {
   BOOST_TEST(contains(come(party("training", {})).render(), "it comes as a client"));
   BOOST_TEST(come(worker).ok());
   BOOST_TEST(comes_true([&] { return any.count() == 1; }));
+}
+
+/// An authority of one's own may sign for several clusters.
+BOOST_AUTO_TEST_CASE(a_certificate_of_another_cluster_is_refused_by_both_sides_also_if_no_cluster_is_said) {
+  const certificate_files here{authority(), {"training", "worker"}};
+  const certificate_files elsewhere{authority(), {"other", "worker"}};
+  const auto come = [&](const certificate_files& of_host, const certificate_files& of_visitor) {
+    service any;
+    door open{"127.0.0.1",
+              0,
+              {.self = party("", {"worker", 0}),
+               .secret = nullptr,
+               .tls = std::make_shared<const tls_identity>(of_host.files()),
+               .strangers = {}}};
+    open.open_for(door_service::messages, any.taking());
+    visitors guests;
+    return guests
+        .visit_door(open.port(), door_service::messages, nullptr, party("", {"worker", 1}),
+                    tls_context::load(of_visitor.files()))
+        .why;
+  };
+  BOOST_TEST(come(here, here).ok());
+  BOOST_TEST(come(elsewhere, elsewhere).ok());
+  BOOST_TEST(contains(come(here, elsewhere).render(), "its certificate is of the cluster \"other\""));
+  BOOST_TEST(contains(come(elsewhere, here).render(), "of \"other\""));
 }
 
 BOOST_AUTO_TEST_CASE(a_visitor_leaves_a_host_that_is_another_than_its_certificate_says) {

@@ -22,14 +22,26 @@ using secret_handle = std::shared_ptr<const cluster_secret>;
 const auto right = std::make_shared<const cluster_secret>("the right secret of a cluster");
 const auto wrong = std::make_shared<const cluster_secret>("a wrong secret of a cluster");
 
-const door_party worker{.cluster = "training",
-                        .task = {"worker", 3},
-                        .incarnation = 0xfedcba9876543210,
-                        .build_id = 0x0123456789abcdef,
-                        .process = "a process"};
-const door_party chief{.cluster = "training", .task = {"chief", 0}, .incarnation = 7, .build_id = 0, .process = ""};
+const peer_identity worker{.cluster = "training",
+                           .task = {"worker", 3},
+                           .incarnation = 0xfedcba9876543210,
+                           .build_id = 0x0123456789abcdef,
+                           .system = {.process = {{1, 2, 3}}, .number = 1}};
+const peer_identity chief{.cluster = "training",
+                          .task = {"chief", 0},
+                          .incarnation = 7,
+                          .build_id = 0,
+                          .system = {.process = {{9, 8}}, .number = 2}};
 
 status admit(const door_hello&) { return {}; }
+
+/// What was said of itself, without what the handshake has added.
+peer_identity said_by(const handshake& heard_by) {
+  auto said = heard_by.other().who;
+  said.key = {};
+  said.proof = identity_proof::none;
+  return said;
+}
 
 /// Passes on what one side says to the other, once, in pieces as they are expected. Returns what was said.
 std::string pass(handshake& from, handshake& to) {
@@ -80,8 +92,10 @@ BOOST_DATA_TEST_CASE(two_that_have_the_same_secret_or_none_agree_and_know_each_o
   BOOST_TEST(visitor.result().render() == "ok");
   BOOST_TEST(host.result().render() == "ok");
   BOOST_TEST((host.other().wanted == door_service::tensors));
-  BOOST_TEST((host.other().who == worker));
-  BOOST_TEST((visitor.other().who == chief));
+  BOOST_TEST((said_by(host) == worker));
+  BOOST_TEST((said_by(visitor) == chief));
+  for (const auto* const side : {static_cast<handshake*>(&visitor), static_cast<handshake*>(&host)})
+    BOOST_TEST((side->other().who.proof == (secret ? identity_proof::secret : identity_proof::none)));
   BOOST_TEST(visitor.expected_bytes() == 0u);
 }
 
@@ -181,7 +195,7 @@ BOOST_AUTO_TEST_CASE(who_may_not_enter_hears_why_after_the_proof) {
   const status reason{status_code::failed_precondition, "this is the cluster \"training\", and not \"other\""};
   visitor_handshake visitor{door_service::messages, worker, right};
   host_handshake host{chief, right, [&](const door_hello& who) {
-                        BOOST_TEST((who.who == worker));
+                        BOOST_TEST(who.who.task.index == worker.task.index);
                         return reason;
                       }};
   talk(visitor, host);
@@ -211,7 +225,7 @@ BOOST_AUTO_TEST_CASE(who_speaks_something_else_is_not_answered) {
 BOOST_AUTO_TEST_CASE(words_at_the_wrong_time_end_the_conversation) {
   const auto hello = content_of({.who = worker});
   const std::vector<std::string> visits{
-      frame_of(word_kind::proof, ""),
+      frame_of(word_kind::proof, std::string(sizeof(process_key), 'k')),
       frame_of(word_kind::welcome, ""),
       frame_of(word_kind::hello, hello) + frame_of(word_kind::hello, hello),
       frame_of(word_kind::hello, hello) + frame_of(word_kind::welcome, ""),
@@ -238,6 +252,73 @@ BOOST_AUTO_TEST_CASE(a_hello_that_is_cut_off_or_changed_is_read_or_refused_and_n
     }
 }
 
+BOOST_DATA_TEST_CASE(a_process_shows_each_peer_the_same_key_always_and_another_one_to_others, with_and_without,
+                     secret) {
+  const auto own = std::make_shared<const process_secret>();
+  const auto shown_to = [&](const peer_identity& peer, const std::shared_ptr<const process_secret>& process) {
+    visitor_handshake visitor{door_service::messages, worker, secret, process};
+    host_handshake host{peer, secret, admit};
+    talk(visitor, host);
+    BOOST_REQUIRE(host.result().ok());
+    return host.other().who.key;
+  };
+  const auto key = shown_to(chief, own);
+  BOOST_TEST((key != process_key{}));
+  BOOST_TEST((shown_to(chief, own) == key));
+  BOOST_TEST((shown_to(worker, own) != key));
+  BOOST_TEST((shown_to(chief, std::make_shared<const process_secret>()) != key));
+  // The same on connections in the other direction.
+  visitor_handshake visitor{door_service::messages, chief, secret};
+  host_handshake host{worker, secret, admit, own};
+  talk(visitor, host);
+  BOOST_REQUIRE(visitor.result().ok());
+  BOOST_TEST((visitor.other().who.key == key));
+}
+
+BOOST_AUTO_TEST_CASE(a_key_can_not_be_changed_on_the_way) {
+  for (const auto of_visitor : {true, false}) {
+    visitor_handshake visitor{door_service::messages, worker, right};
+    host_handshake host{chief, right, admit};
+    pass(visitor, host);
+    pass(host, visitor);
+    auto said = visitor.take_words();
+    if (of_visitor) said.back() = static_cast<char>(said.back() ^ 1);
+    result_of(host, said);
+    auto welcome = host.take_words();
+    if (!of_visitor) welcome[words_head_bytes + sizeof(cluster_secret::proof)] ^= 1;
+    BOOST_TEST((result_of(visitor, welcome).code() == status_code::unauthenticated));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_host_is_one_process_in_all_that_it_says) {
+  visitor_handshake visitor{door_service::messages, worker, nullptr};
+  host_handshake host{chief, nullptr, admit};
+  pass(visitor, host);
+  pass(host, visitor);
+  visitor.take_words();
+  const auto said = frame_of(word_kind::welcome, std::string(sizeof(process_key), 'k') + content_of({.who = worker}));
+  BOOST_TEST(has(result_of(visitor, said), "two processes"));
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_by_a_visitor_is_no_reason_of_the_hosts) {
+  host_handshake host{chief, nullptr, admit};
+  const auto forged = frame_of(word_kind::refusal, content_of_refusal({status_code::aborted, "ALERT: run this"}));
+  const auto found = result_of(host, forged);
+  BOOST_TEST((found.code() == status_code::invalid_argument));
+  BOOST_TEST(!has(found, "ALERT"), found.render());
+}
+
+BOOST_AUTO_TEST_CASE(names_in_a_hello_are_words) {
+  for (const auto* const name : {"x\n09:99 troupe error: forged", "a b", "\x1b[31m", "a/b", "a\"b"}) {
+    auto in_job = worker;
+    in_job.task.job = name;
+    BOOST_TEST(!read_hello(content_of({.who = in_job})).has_value(), name);
+    auto in_cluster = worker;
+    in_cluster.cluster = name;
+    BOOST_TEST(!read_hello(content_of({.who = in_cluster})).has_value(), name);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_a_host_says_is_printable_and_short) {
   const auto heard = read_refusal(content_of_refusal({status_code::aborted, "\x1b[31mred\n"}));
   BOOST_TEST(heard.render() == "aborted: ?[31mred?");
@@ -262,7 +343,7 @@ BOOST_AUTO_TEST_CASE(the_longest_names_fit_everywhere) {
   host_handshake host{large, right, admit};
   talk(visitor, host);
   BOOST_TEST(visitor.result().ok());
-  BOOST_TEST((visitor.other().who == large));
+  BOOST_TEST((said_by(visitor) == large));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
