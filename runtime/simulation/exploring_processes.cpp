@@ -1,4 +1,5 @@
 #include <troupe/actors/fibers/crash_report.hpp>
+#include <troupe/device/base/internal/memory_file.hpp>
 #include <troupe/runtime/simulation/exploring_processes.hpp>
 
 #include <fmt/format.h>
@@ -51,25 +52,24 @@ class shared_progress {
 /// A text that one process writes and another one reads, in memory.
 class shared_text {
  public:
-  shared_text() : file_(::memfd_create("troupe search", MFD_CLOEXEC)) {
-    if (file_ < 0)
+  shared_text() : file_(make_memory_file("troupe search")) {
+    if (!file_)
       throw resource_exhausted_error{fmt::format("no memory to share with processes: {}", std::strerror(errno))};
   }
-  ~shared_text() { ::close(file_); }
   shared_text(const shared_text&) = delete;
 
   /// False: there was no room for it.
   bool write(const std::string& text) const {
-    return ::pwrite(file_, text.data(), text.size(), 0) == static_cast<::ssize_t>(text.size());
+    return ::pwrite(file_.get(), text.data(), text.size(), 0) == static_cast<::ssize_t>(text.size());
   }
   std::string read() const {
-    std::string result(static_cast<std::size_t>(::lseek(file_, 0, SEEK_END)), '\0');
-    if (::pread(file_, result.data(), result.size(), 0) != static_cast<::ssize_t>(result.size())) result.clear();
+    std::string result(static_cast<std::size_t>(::lseek(file_.get(), 0, SEEK_END)), '\0');
+    if (::pread(file_.get(), result.data(), result.size(), 0) != static_cast<::ssize_t>(result.size())) result.clear();
     return result;
   }
 
  private:
-  int file_;
+  descriptor file_;
 };
 
 /// Runs its share: every `step`-th seed from `first` on.

@@ -1,6 +1,8 @@
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/device/base/error.hpp>
+#include <troupe/device/base/internal/memory_file.hpp>
+#include <troupe/device/base/internal/write_all.hpp>
 #include <troupe/runtime/files/posix_files.hpp>
 #include <troupe/runtime/files/system_error.hpp>
 #include <troupe/runtime/simulation/simulated_files.hpp>
@@ -15,7 +17,6 @@
 #include <set>
 #include <utility>
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 namespace troupe {
@@ -109,14 +110,9 @@ duration time_of(const disk_slowness& by, std::uint64_t size_bytes) {
 
 /// A file of the kernel's memory: it can be read and mapped as any other.
 descriptor descriptor_of(std::span<const std::byte> bytes, const std::string& path) {
-  descriptor result{::memfd_create("simulated disk", MFD_CLOEXEC)};
+  auto result = make_memory_file("simulated disk");
   if (!result) return result;
-  while (!bytes.empty()) {
-    const auto count = ::write(result.get(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw_system_error(errno, fmt::format("\"{}\" cannot be read", path));
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-  }
+  if (!write_all(result.get(), bytes)) throw_system_error(errno, fmt::format("\"{}\" cannot be read", path));
   ::lseek(result.get(), 0, SEEK_SET);
   return result;
 }

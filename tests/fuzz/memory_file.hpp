@@ -2,25 +2,21 @@
 #pragma once
 
 #include <troupe/device/base/internal/descriptor.hpp>
+#include <troupe/device/base/internal/memory_file.hpp>
+#include <troupe/device/base/internal/write_all.hpp>
 
 #include <fmt/format.h>
 
+#include <span>
 #include <string>
 #include <string_view>
-
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace troupe {
 
 class memory_file {
  public:
-  explicit memory_file(std::string_view content) : file_(::memfd_create("fuzzed", MFD_CLOEXEC)) {
-    while (!content.empty()) {
-      const auto count = ::write(file_.get(), content.data(), content.size());
-      if (count <= 0) break;
-      content.remove_prefix(static_cast<std::size_t>(count));
-    }
+  explicit memory_file(std::string_view content) : file_(make_memory_file("fuzzed")) {
+    write_all(file_.get(), std::as_bytes(std::span{content}));
   }
 
   std::string path() const { return fmt::format("/proc/self/fd/{}", file_.get()); }

@@ -1,3 +1,4 @@
+#include <troupe/device/base/internal/memory_file.hpp>
 #include <troupe/device/collectives/internal/futex.hpp>
 #include <troupe/device/collectives/internal/shared_segment.hpp>
 
@@ -103,7 +104,7 @@ std::byte* shared_segment::window(int rank, unsigned parity) const noexcept {
 
 shared_segment shared_segment::create(int ranks) {
   const auto bytes = size_bytes(ranks);
-  descriptor file{::memfd_create("troupe-group", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+  auto file = make_memory_file("troupe-group");
   if (!file) throw_no_memory(ranks, bytes, "memfd_create");
   const auto length = static_cast<off_t>(bytes);
   if (::ftruncate(file.get(), length) != 0) throw_no_memory(ranks, bytes, "ftruncate");
@@ -125,7 +126,8 @@ shared_segment shared_segment::map(descriptor file, int ranks) {
   if (::fstat(file.get(), &info) != 0 || info.st_size != static_cast<off_t>(size_bytes(ranks))) {
     throw_foreign("has another size than expected");
   }
-  if (::fcntl(file.get(), F_GET_SEALS) != seals) throw_foreign("is not sealed");
+  // Whether the kernel has added one of its own depends on its version.
+  if ((::fcntl(file.get(), F_GET_SEALS) & ~memory_file_seal) != seals) throw_foreign("is not sealed");
   shared_segment result{std::move(file), ranks};
   result.check_header();
   return result;
