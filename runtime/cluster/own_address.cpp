@@ -2,23 +2,13 @@
 #include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/sockets/socket.hpp>
 
-#include <array>
-
-#include <netdb.h>
+#include <netinet/in.h>
 
 namespace troupe {
 
 namespace {
 
 const sockaddr* generic(const socket_address& address) { return reinterpret_cast<const sockaddr*>(&address.storage); }
-
-/// Empty if it is no number.
-std::string number_of(const socket_address& address) {
-  std::array<char, NI_MAXHOST> text{};
-  const auto failure =
-      ::getnameinfo(generic(address), address.length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
-  return failure == 0 ? text.data() : "";
-}
 
 /// With an unknown name, none.
 std::vector<socket_address> known_addresses(const std::string& host) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -39,16 +40,57 @@ void send_without_delay(int socket) {
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-[[noreturn]] void throw_not_listening(const std::string& host, std::uint16_t port, int reason) {
-  const auto what = fmt::format("cannot listen at \"{}\" port {}: {}", host, port, std::strerror(reason));
+const sockaddr* generic(const socket_address& address) { return reinterpret_cast<const sockaddr*>(&address.storage); }
+
+std::vector<socket_address> all_of(const address_list& found) {
+  std::vector<socket_address> addresses;
+  for (const auto* entry = found.get(); entry; entry = entry->ai_next) {
+    auto& address = addresses.emplace_back();
+    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
+    address.length = entry->ai_addrlen;
+  }
+  return addresses;
+}
+
+/// None, with errno set, when it can't be.
+descriptor start_listening(const socket_address& address) {
+  auto listener = open_socket(address.storage.ss_family);
+  if (!listener) return listener;
+  const auto on = 1;
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  // "::" means all addresses here, whatever the system's setting.
+  const auto off = 0;
+  if (address.storage.ss_family == AF_INET6) ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  if (::bind(listener.get(), generic(address), address.length) == 0 &&
+      ::listen(listener.get(), connections_waiting_max) == 0)
+    return listener;
+  const auto reason = errno;
+  listener.reset();
+  errno = reason;
+  return listener;
+}
+
+/// Also one of IPv6 where the system has none.
+bool is_of_another_machine(int reason) { return reason == EADDRNOTAVAIL || reason == EAFNOSUPPORT; }
+
+/// The last reason decides what to do: those before it were passed over.
+[[noreturn]] void throw_not_listening(const std::string& host, std::uint16_t port, const std::string& why, int reason) {
+  const auto what = fmt::format("cannot listen at \"{}\" port {}: {}", host, port, why);
   if (reason == EADDRINUSE) throw already_exists_error{what + "; choose another port, or 0 for a free one"};
-  if (reason == EADDRNOTAVAIL)
+  if (is_of_another_machine(reason))
     throw invalid_argument_error{what + "; expected an address of this machine, such as \"127.0.0.1\""};
   if (reason == EACCES) throw permission_denied_error{what + "; choose a port above 1023, or 0 for a free one"};
   throw resource_exhausted_error{what + "; raise the limit of open files (ulimit -n)"};
 }
 
 }  // namespace
+
+std::string number_of(const socket_address& address) {
+  std::array<char, NI_MAXHOST> text{};
+  const auto failure =
+      ::getnameinfo(generic(address), address.length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  return failure == 0 ? text.data() : "";
+}
 
 bool is_numeric_host(const std::string& host) {
   auto failure = 0;
@@ -64,13 +106,7 @@ std::vector<socket_address> resolve(const std::string& host, std::uint16_t port)
         fmt::format("the host \"{}\" cannot be resolved: {}; check the name service, or advertise "
                     "an address in numbers",
                     host, ::gai_strerror(failure))};
-  std::vector<socket_address> addresses;
-  for (const auto* entry = found.get(); entry; entry = entry->ai_next) {
-    auto& address = addresses.emplace_back();
-    std::memcpy(&address.storage, entry->ai_addr, entry->ai_addrlen);
-    address.length = entry->ai_addrlen;
-  }
-  return addresses;
+  return all_of(found);
 }
 
 descriptor listen_on(const std::string& host, std::uint16_t port) {
@@ -80,17 +116,21 @@ descriptor listen_on(const std::string& host, std::uint16_t port) {
     throw invalid_argument_error{fmt::format(
         "the host \"{}\" cannot be resolved: {}; expected an address of this machine, such as \"127.0.0.1\"", host,
         ::gai_strerror(failure))};
-  auto listener = open_socket(found->ai_family);
-  if (!listener) throw_not_listening(host, port, errno);
-  const auto on = 1;
-  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  // "::" means all addresses here, whatever the system's setting.
-  const auto off = 0;
-  if (found->ai_family == AF_INET6) ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-  if (::bind(listener.get(), found->ai_addr, found->ai_addrlen) != 0 ||
-      ::listen(listener.get(), connections_waiting_max) != 0)
-    throw_not_listening(host, port, errno);
-  return listener;
+  return listen_on(host, port, all_of(found));
+}
+
+descriptor listen_on(const std::string& host, std::uint16_t port, std::span<const socket_address> addresses) {
+  std::string why;
+  auto reason = EADDRNOTAVAIL;
+  for (const auto& each : addresses) {
+    if (auto listener = start_listening(each)) return listener;
+    reason = errno;
+    const auto* const text = std::strerror(reason);
+    why += addresses.size() == 1 ? text : fmt::format("{}{}: {}", why.empty() ? "" : ", ", number_of(each), text);
+    // A port that is taken at one address must not be had at another: peers would connect to who has the first.
+    if (!is_of_another_machine(reason)) break;
+  }
+  throw_not_listening(host, port, why, reason);
 }
 
 std::uint16_t bound_port(int socket) {
@@ -111,8 +151,8 @@ descriptor start_connecting(const socket_address& address) {
   auto socket = open_socket(address.storage.ss_family);
   if (!socket) return socket;
   send_without_delay(socket.get());
-  const auto* target = reinterpret_cast<const sockaddr*>(&address.storage);
-  if (::connect(socket.get(), target, address.length) == 0 || errno == EINPROGRESS || errno == EINTR) return socket;
+  if (::connect(socket.get(), generic(address), address.length) == 0 || errno == EINPROGRESS || errno == EINTR)
+    return socket;
   const auto reason = errno;
   socket.reset();
   errno = reason;

@@ -20,16 +20,22 @@ struct socket_address {
   socklen_t length = 0;
 };
 
+/// The address in numbers, without the port; empty if it is none.
+std::string number_of(const socket_address& address);
+
 /// True if `host` is an address in numbers, which needs no look-up.
 bool is_numeric_host(const std::string& host);
 /// The addresses of `host` in the order to try them. Waits for the name service unless the host is numeric.
 /// Throws unavailable_error.
 std::vector<socket_address> resolve(const std::string& host, std::uint16_t port);
 
-/// A non-blocking socket that listens; port 0 takes a free one, "::" means all addresses, those of IPv4, too.
+/// A non-blocking socket that listens; port 0 takes a free one, "::" means all addresses, those of IPv4, too. Of the
+/// addresses of a name it takes the first that this machine has.
 /// Throws invalid_argument_error when `host` is no address of this machine, already_exists_error when the port is
 /// taken, resource_exhausted_error when no descriptor is left.
 descriptor listen_on(const std::string& host, std::uint16_t port);
+/// The same for addresses that `host` has been resolved to, of which there is at least one.
+descriptor listen_on(const std::string& host, std::uint16_t port, std::span<const socket_address> addresses);
 std::uint16_t bound_port(int socket);
 /// The next connection that waits, non-blocking; none when there is no more or, with errno set, none could be made.
 descriptor accept_next(int listener);
