@@ -36,8 +36,8 @@ constexpr auto chaos_footer =
     "  1     the job has failed, or was stopped, by its limit or a signal\n"
     "  2     wrong usage, or a plan that this cluster can't have\n"
     "  3     the job has succeeded, but something else that must hold did not\n"
-    "  4     impossible here: no hosts of their own (no root, no nftables), no slow links (no TUN devices), or the\n"
-    "        cluster could not be started\n"
+    "  4     impossible here: no hosts of their own (no root, no nftables), no slow links (no TUN devices), no\n"
+    "        folder for temporary files (TMPDIR), or the cluster could not be started\n"
     "  126   PROGRAM is not executable\n"
     "  127   PROGRAM was not found";
 

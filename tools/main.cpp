@@ -14,6 +14,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 int main(int argc, char** argv) {
   CLI::App app{"Runs and measures programs that are built with troupe.", "troupe"};
@@ -32,6 +33,9 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? EXIT_SUCCESS : troupe::tools::exit_usage;
   } catch (const troupe::error& e) {
     fmt::print(stderr, "troupe: {}\n", e.message());
+    return EXIT_FAILURE;
+  } catch (const std::filesystem::filesystem_error& e) {
+    fmt::print(stderr, "troupe: {}\n", e.what());
     return EXIT_FAILURE;
   }
   return exit_code;

@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <system_error>
 
 #include <poll.h>
 #include <unistd.h>
@@ -172,8 +173,12 @@ std::string host_network::name(int host) { return fmt::format("host{}", host); }
 std::vector<std::string> host_network::launcher(int host) const {
   const auto pid = std::to_string(hosts_.at(static_cast<std::size_t>(host)).pid());
   // Whoever enters another mount namespace stands at its root, where relative paths lead elsewhere.
-  const auto folder = "--chdir=" + std::filesystem::current_path().string();
-  return {"nsenter", "--target", pid, "--net", "--uts", "--mount", "--", "env", folder};
+  std::error_code gone;
+  const auto folder = std::filesystem::current_path(gone);
+  if (gone)
+    throw unavailable_error{fmt::format(
+        "the current folder can't be named: {}; expected one that exists: change to another folder", gone.message())};
+  return {"nsenter", "--target", pid, "--net", "--uts", "--mount", "--", "env", "--chdir=" + folder.string()};
 }
 
 // The caller's own kernel translates, before its link, and lets nothing pass that was meant for the inner address. What

@@ -1,6 +1,8 @@
 // `troupe chaos` on this machine: real processes are killed and frozen, and the report and the exit code say what that
 // did. Links fail in tests/hosts.
 #include "chaos_job.hpp"
+#include "finished_program.hpp"
+#include "support/refusal.hpp"
 
 #include <troupe/runtime/fault_plan.hpp>
 
@@ -115,6 +117,14 @@ BOOST_AUTO_TEST_CASE(kinds_and_jobs_are_chosen) {
     BOOST_TEST((fault.what == fault_kind::freeze || fault.what == fault_kind::thaw), to_string(fault));
     BOOST_TEST(fault.host == "ps-0", to_string(fault));
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_machine_without_a_place_for_temporary_files_is_an_error_that_names_it) {
+  const auto ended =
+      run_program(TROUPE_COMMAND, words{"chaos", "--seed", "1"} + chief_runs("exit 0"), {{"TMPDIR", "/nonexistent"}});
+  BOOST_TEST(ended.exit == "exit code 4", ended.errors);
+  BOOST_TEST(contains(ended.errors, "can be made in \"/nonexistent\""), ended.errors);
+  BOOST_TEST(contains(ended.errors, "set TMPDIR to one"), ended.errors);
 }
 
 BOOST_AUTO_TEST_CASE(what_can_not_be_is_refused_before_anything_starts) {

@@ -107,6 +107,12 @@ BOOST_AUTO_TEST_CASE(a_soak_that_is_too_short_says_nothing_of_growth) {
   BOOST_TEST(ended.output.find(" times") == std::string::npos, ended.output);
 }
 
+BOOST_AUTO_TEST_CASE(a_soak_without_a_place_for_its_checkpoint_says_so) {
+  const auto ended = run_program(SOAK_PROGRAM, {"--minutes", "0.1"}, {{"TMPDIR", "/nonexistent"}});
+  BOOST_TEST(ended.exit == "exit code 1", ended.errors);
+  BOOST_TEST(ended.errors.find("\"/nonexistent\"") != std::string::npos, ended.errors);
+}
+
 BOOST_AUTO_TEST_CASE(settings_of_the_environment_that_can_not_be_are_wrong_usage) {
   for (const auto* wrong : {"65", "x"}) {
     const auto ended = run_program(COUNTER_PROGRAM, {}, {{"TROUPE_EMULATED_GPUS", wrong}});

@@ -1,4 +1,5 @@
 // Checkpoints of a large model that servers of other processes hold, beside writing the same bytes to the same disk.
+#include "../scratch_folder.hpp"
 #include "bench_case.hpp"
 #include "bench_process_memory.hpp"
 
@@ -10,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -25,23 +25,6 @@ constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 constexpr std::int64_t variable_bytes = 256 * mebibyte;
 constexpr int variables = 16;
 constexpr std::int64_t model_bytes = variables * variable_bytes;
-
-/// Files of the bench, in a folder that goes with this.
-class scratch_folder {
- public:
-  scratch_folder() { std::filesystem::create_directory(folder_); }
-  ~scratch_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  scratch_folder(const scratch_folder&) = delete;
-
-  std::string file(const std::string& name) const { return (folder_ / name).string(); }
-
- private:
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / fmt::format("troupe-bench-checkpoint-{}", ::getpid());
-};
 
 void require(bool done, const std::string& what) {
   if (!done) throw unavailable_error{fmt::format("{}: {}", what, std::strerror(errno))};
@@ -79,7 +62,7 @@ std::vector<figure> save_and_restore(const measuring_plan& plan, cluster& cluste
   for (int i = 0; i < variables; ++i)
     strategy.variable(fmt::format("layer {}", i),
                       tensor::full({variable_bytes / static_cast<std::int64_t>(sizeof(float))}, 1.0f));
-  const scratch_folder folder;
+  const scratch_folder folder{"troupe-bench-checkpoint"};
   const auto path = folder.file("model.safetensors");
   const auto measured = [&](const std::function<void()>& transfer) {
     transfer();

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 namespace {
 
@@ -25,6 +26,9 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? EXIT_SUCCESS : exit_usage;
   } catch (const troupe::error& e) {
     fmt::print(stderr, "troupe bench: {}\n", e.message());
+    return EXIT_FAILURE;
+  } catch (const std::filesystem::filesystem_error& e) {
+    fmt::print(stderr, "troupe bench: {}\n", e.what());
     return EXIT_FAILURE;
   }
   return exit_code;

@@ -1,3 +1,4 @@
+#include "../scratch_folder.hpp"
 #include "chaos_hosts.hpp"
 #include "chaos_run.hpp"
 
@@ -14,10 +15,10 @@
 #include <iterator>
 #include <memory>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include <poll.h>
-#include <stdlib.h>
 
 namespace troupe::tools {
 
@@ -29,37 +30,16 @@ using std::chrono::milliseconds;
 /// Of its own, with a port that nobody else has there.
 constexpr std::uint16_t port_on_hosts = 7000;
 
-/// The file in which the chief says what it sees; removed with this.
-class event_folder {
- public:
-  event_folder() {
-    auto name = (std::filesystem::temp_directory_path() / "troupe-chaos-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw unavailable_error{fmt::format("no folder for the chief's events can be made beside {}", name)};
-    folder_ = name;
-  }
-  ~event_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  event_folder(const event_folder&) = delete;
-  event_folder& operator=(const event_folder&) = delete;
-
-  std::string file() const { return (folder_ / "events").string(); }
-
- private:
-  std::filesystem::path folder_;
-};
-
 /// The processes that have this in their environment: what a task of the job has started, wherever it went.
 std::vector<pid_t> processes_with(const std::string& variable) {
   std::vector<pid_t> result;
   std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator{"/proc", failed}) {
-    const auto name = entry.path().filename().string();
+  for (std::filesystem::directory_iterator entry{"/proc", failed}, end; !failed && entry != end;
+       entry.increment(failed)) {
+    const auto name = entry->path().filename().string();
     pid_t number = 0;
     if (std::from_chars(name.data(), name.data() + name.size(), number).ptr != name.data() + name.size()) continue;
-    std::ifstream file{entry.path() / "environ"};
+    std::ifstream file{entry->path() / "environ"};
     const std::string all{std::istreambuf_iterator<char>{file}, {}};
     if (all.find(variable) != std::string::npos) result.push_back(number);
   }
@@ -97,7 +77,8 @@ placement one_host_each(const host_network& network, const std::vector<task_id>&
 clock::duration whole(std::chrono::duration<double> time) { return std::chrono::duration_cast<clock::duration>(time); }
 
 std::optional<std::vector<recorded_event>> events_in(const std::string& file) {
-  if (!std::filesystem::exists(file)) return {};
+  std::error_code unreadable;
+  if (!std::filesystem::exists(file, unreadable)) return {};
   return read_events(file);
 }
 
@@ -164,18 +145,20 @@ class chaos_turn {
 }  // namespace
 
 job_record run_under_faults(const chaos_options& options) {
-  const event_folder events;
+  const scratch_folder scratch{"troupe-chaos"};
+  // In which the chief writes what it sees.
+  const auto events = scratch.file("events");
   job_record result;
   result.tasks = tasks_of(options.launch);
   const auto network = make_network(options, result.tasks.size());
   auto launch = options.launch;
-  launch.environment[event_file_variable] = events.file();
+  launch.environment[event_file_variable] = events;
   if (network) launch.place = one_host_each(*network, result.tasks);
   {
     launcher job{std::move(launch)};
     fault_injector injector{options.plan, result.tasks, job, network.get()};
     result.begin = clock::now();
-    chaos_turn turn{options, events.file(), job, injector};
+    chaos_turn turn{options, events, job, injector};
     result.exit_code = job.run([&turn] { return turn(); });
     result.end = clock::now();
     result.chief_end = turn.chief_end;
@@ -183,8 +166,8 @@ job_record run_under_faults(const chaos_options& options) {
     result.injections = injector.history();
     result.left_out = injector.left();
   }
-  result.processes_left = processes_that_stay(fmt::format("{}={}", event_file_variable, events.file()));
-  result.events = events_in(events.file());
+  result.processes_left = processes_that_stay(fmt::format("{}={}", event_file_variable, events));
+  result.events = events_in(events);
   return result;
 }
 

@@ -1,5 +1,6 @@
 // A cluster that works for long while its workers are killed: `troupe-soak --minutes 30`. It is its own cluster's
 // program: started without TF_CONFIG it starts itself once for each task and watches them.
+#include "../scratch_folder.hpp"
 #include "soak_job.hpp"
 #include "soak_watch.hpp"
 
@@ -8,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -21,7 +23,7 @@ using namespace troupe;
 constexpr auto footer =
     "Exit codes:\n"
     "  0     the job has succeeded, and no process has grown too much\n"
-    "  1     a process has grown too much, or the job has failed\n"
+    "  1     a process has grown too much, or the job has failed, or could not be started\n"
     "  2     wrong usage\n"
     "  other the chief's own, or 128 + the number of the signal that ended it";
 
@@ -50,17 +52,25 @@ void give_large_blocks_back() {
 }
 
 int watch(soak_options options, int argc, char** argv) {
-  const auto folder = std::filesystem::temp_directory_path() / fmt::format("troupe-soak-{}", ::getpid());
-  std::filesystem::create_directory(folder);
+  const tools::scratch_folder folder{"troupe-soak"};
   auto& watched = options.watch;
   watched.program = std::filesystem::read_symlink("/proc/self/exe").string();
   watched.arguments.assign(argv + 1, argv + argc);
-  watched.arguments.push_back("--checkpoint=" + (folder / "checkpoint.safetensors").string());
+  watched.arguments.push_back("--checkpoint=" + folder.file("checkpoint.safetensors"));
   watched.kill_every = std::chrono::seconds{options.kill_every};
   watched.report_every = std::chrono::seconds{options.report_every};
-  const auto code = tools::watch_soak(watched);
-  std::filesystem::remove_all(folder);
-  return code;
+  return tools::watch_soak(watched);
+}
+
+int watch_or_say_why_not(const soak_options& options, int argc, char** argv) {
+  try {
+    return watch(options, argc, argv);
+  } catch (const error& failed) {
+    fmt::print(stderr, "troupe-soak: {}\n", failed.message());
+  } catch (const std::filesystem::filesystem_error& failed) {
+    fmt::print(stderr, "troupe-soak: {}\n", failed.what());
+  }
+  return tools::soak_exit::failed;
 }
 
 }  // namespace
@@ -91,7 +101,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& stop) {
     return app.exit(stop) == 0 ? tools::soak_exit::good : tools::soak_exit::usage;
   }
-  if (std::getenv("TF_CONFIG") == nullptr) return watch(options, argc, argv);
+  if (std::getenv("TF_CONFIG") == nullptr) return watch_or_say_why_not(options, argc, argv);
   give_large_blocks_back();
   return run(1, argv, [job = job_of(options)](cluster& here) { tools::run_soak_job(here, job); });
 }

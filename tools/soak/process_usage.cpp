@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -13,9 +12,12 @@ namespace troupe::tools {
 namespace {
 
 std::int64_t entries(const std::string& folder) {
+  // The process may end meanwhile.
   std::error_code gone;
-  const std::filesystem::directory_iterator begin{folder, gone};
-  return gone ? 0 : std::distance(begin, std::filesystem::directory_iterator{});
+  std::int64_t count = 0;
+  for (std::filesystem::directory_iterator entry{folder, gone}, end; !gone && entry != end; entry.increment(gone))
+    ++count;
+  return gone ? 0 : count;
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct soak_watch_options {
 struct soak_exit {
   static constexpr int good = 0;
   static constexpr int grown = 1;
+  static constexpr int failed = 1;
   static constexpr int usage = 2;
 };
 
