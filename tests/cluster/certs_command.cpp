@@ -5,6 +5,7 @@
 #include <troupe/runtime/door/tls_session.hpp>
 
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <filesystem>
 #include <fstream>
@@ -100,9 +101,40 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_and_nothing_is_written) {
   is_wrong({folder}, "--cluster is required");
   is_wrong({folder, "--cluster", "a/b"}, "\"a/b\" can't stand in a certificate");
   is_wrong({folder, "--cluster", std::string(60, 'a')}, "which is longer than 64 bytes");
-  is_wrong({folder, "--cluster", "a", "--role", "../b"}, "\"../b\" can't stand in a certificate");
+  is_wrong({folder, "--cluster", "a", "--role", "../b"}, "--role has the job \"../b\"; expected");
   is_wrong({folder, "--cluster", "a", "--host", "a b"}, "a certificate for the host \"a b\"");
   is_wrong({folder, "--cluster", "a", "--days", "0"}, "--days");
+}
+
+BOOST_AUTO_TEST_CASE(a_role_that_is_no_name_of_a_job_is_refused) {
+  const temporary_folder made;
+  const auto folder = (made.where() / "new").string();
+  for (const auto* const role : {"..", ".", "a/b", "/tmp/a", "a.b", "-a", "Worker", "workers", "server"}) {
+    const auto ended = certs({folder, "--cluster", "training", fmt::format("--role={}", role)});
+    BOOST_TEST(ended.exit == "exit code 2", role << ": " << ended.errors);
+    BOOST_TEST(contains(ended.errors, fmt::format("--role has the job \"{}\"", role)), ended.errors);
+    BOOST_TEST(!std::filesystem::exists(folder));
+  }
+}
+
+// Its files would take the place of the authority's, whose key nobody could make again.
+BOOST_AUTO_TEST_CASE(no_role_has_the_name_of_the_authority_s_files) {
+  const temporary_folder made;
+  const auto& folder = made.where();
+  BOOST_TEST(certs({folder, "--cluster", "training"}).exit == "exit code 0");
+  const auto key = content(folder / "authority.key");
+  const auto certificate = content(folder / "authority.pem");
+  const auto worker = content(folder / "worker.pem");
+  for (const auto* const role : {"authority", "Authority"}) {
+    const auto ended = certs({folder, "--cluster", "training", "--role", "worker", "--role", role});
+    BOOST_TEST(ended.exit == "exit code 2", ended.errors);
+    BOOST_TEST(contains(ended.errors, fmt::format("--role can't be \"{}\"", role)), ended.errors);
+    BOOST_TEST(contains(ended.errors, "expected another name"), ended.errors);
+  }
+  BOOST_TEST(content(folder / "authority.key") == key);
+  BOOST_TEST(content(folder / "authority.pem") == certificate);
+  BOOST_TEST(content(folder / "worker.pem") == worker);
+  BOOST_TEST(certs({folder, "--cluster", "training"}).exit == "exit code 0");
 }
 
 BOOST_AUTO_TEST_CASE(an_authority_whose_key_is_gone_makes_nothing) {
@@ -138,6 +170,17 @@ BOOST_AUTO_TEST_CASE(a_file_that_can_t_be_written_is_named_and_leaves_nothing_be
   BOOST_TEST(ended.exit == "exit code 1", ended.errors);
   BOOST_TEST(contains(ended.errors, "chief.key can't be written"), ended.errors);
   BOOST_TEST(!std::filesystem::exists(folder / "chief.key.next"));
+}
+
+// A key fits into a file of 512 bytes and a certificate does not, so the first write to its file takes a part only.
+BOOST_AUTO_TEST_CASE(a_file_that_is_written_in_part_is_named_with_the_reason) {
+  const temporary_folder made;
+  const auto folder = made.where().string();
+  const auto ended = run_program(
+      "sh", {"-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh", TROUPE_COMMAND, "certs", folder, "--cluster", "a"});
+  BOOST_TEST(ended.exit == "exit code 1", ended.errors);
+  BOOST_TEST(contains(ended.errors, "authority.pem can't be written: File too large"), ended.errors);
+  BOOST_TEST(!std::filesystem::exists(made.where() / "authority.pem.next"));
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_that_can_t_be_made_is_named) {
