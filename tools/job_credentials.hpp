@@ -10,7 +10,8 @@
 
 namespace troupe::tools {
 
-/// The files; none if no such process is found.
+/// The files of the first process of this user that has some; none if there is no such process. Processes of other
+/// users are not asked, also not by root.
 credential_files credentials_of_job(const task_address& member);
 
 }  // namespace troupe::tools
