@@ -260,8 +260,10 @@ void warn_of_flags_without_effect(const program_flags& flags) {
 
 /// Others would not let it in.
 void check_certificate(const program_flags& flags) {
-  if (!flags.config || !flags.who.tls) return;
+  if (!flags.who.tls) return;
+  // This also announces the certificate's end: there was no log yet when it was read.
   const auto role = flags.who.tls->current()->own_role();
+  if (!flags.config) return;
   const auto& own = flags.config->task;
   const auto& file = flags.who.tls->files().certificate;
   if (role.job != own.job)

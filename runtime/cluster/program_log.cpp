@@ -72,6 +72,8 @@ spdlog::logger& open_program_log(const program_log_options& options) {
   return *made;
 }
 
+bool has_program_log() { return spdlog::get(program_log_name) != nullptr; }
+
 void log_info(std::string_view line) { log(spdlog::level::info, line); }
 void log_warning(std::string_view line) { log(spdlog::level::warn, line); }
 void log_error(std::string_view line) { log(spdlog::level::err, line); }

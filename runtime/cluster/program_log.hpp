@@ -29,6 +29,9 @@ struct program_log_options {
 /// file can't be written.
 spdlog::logger& open_program_log(const program_log_options& options);
 
+/// Whether the process has a log. Any thread.
+bool has_program_log();
+
 /// One line for the program's log, if it has one. Any thread.
 void log_info(std::string_view line);
 void log_warning(std::string_view line);

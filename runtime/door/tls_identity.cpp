@@ -9,27 +9,41 @@
 
 namespace troupe {
 
-tls_identity::tls_identity(tls_files files)
+tls_identity::tls_identity(tls_files files, certificate_clock clock)
     : files_(std::move(files)),
-      context_(tls_context::load(files_)),
+      clock_(std::move(clock)),
       read_at_(last_change()),
-      looked_(std::chrono::steady_clock::now()) {}
+      context_(tls_context::load(files_, clock_())),
+      looked_(std::chrono::steady_clock::now()) {
+  announce_end();
+}
 
 std::shared_ptr<const tls_context> tls_identity::current() const {
   const std::scoped_lock lock{mutex_};
+  read_what_has_changed();
+  announce_end();
+  return context_;
+}
+
+void tls_identity::read_what_has_changed() const {
   const auto now = std::chrono::steady_clock::now();
-  if (now - looked_ < look_interval) return context_;
+  if (now - looked_ < look_interval) return;
   looked_ = now;
   const auto changed = last_change();
-  if (changed == std::exchange(read_at_, changed)) return context_;
+  if (changed == std::exchange(read_at_, changed)) return;
   try {
-    context_ = tls_context::load(files_);
+    context_ = tls_context::load(files_, clock_());
     log_info(fmt::format("the certificate \"{}\" has changed, and is used for new connections", files_.certificate));
   } catch (const error& failed) {
     log_warning(fmt::format("the certificate \"{}\" has changed and can't be used, so the one before is used on: {}",
                             files_.certificate, failed.message()));
   }
-  return context_;
+}
+
+/// Where nobody could read it, it waits: a program opens its log after it has read its certificate.
+void tls_identity::announce_end() const {
+  if (!has_program_log()) return;
+  if (const auto line = ends_.next_line(files_.certificate, context_->validity(), clock_())) log_warning(*line);
 }
 
 /// Of each file, in nanoseconds; 0 while it is not there, as between two of its versions.

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include <openssl/bio.h>
@@ -50,6 +51,17 @@ std::optional<certified_role> role_in(X509* certificate) {
       return role;
   }
   return std::nullopt;
+}
+
+std::chrono::sys_seconds to_system_time(const ASN1_TIME* time) {
+  std::tm parts = {};
+  if (::ASN1_TIME_to_tm(time, &parts) != 1) return {};
+  return std::chrono::sys_seconds{std::chrono::seconds{::timegm(&parts)}};
+}
+
+certificate_validity validity_of(const X509* certificate) {
+  return {.begin = to_system_time(::X509_get0_notBefore(certificate)),
+          .end = to_system_time(::X509_get0_notAfter(certificate))};
 }
 
 // --- bytes ----------------------------------------------------------------------------------------------------------
@@ -99,11 +111,11 @@ struct tls_context::native {
   std::unique_ptr<SSL_CTX, decltype(&::SSL_CTX_free)> context{::SSL_CTX_new(::TLS_method()), &::SSL_CTX_free};
 };
 
-tls_context::tls_context(std::unique_ptr<native> made, certified_role role)
-    : native_(std::move(made)), role_(std::move(role)) {}
+tls_context::tls_context(std::unique_ptr<native> made, certified_role role, const certificate_validity& validity)
+    : native_(std::move(made)), role_(std::move(role)), validity_(validity) {}
 tls_context::~tls_context() = default;
 
-std::shared_ptr<const tls_context> tls_context::load(const tls_files& files) {
+std::shared_ptr<const tls_context> tls_context::load(const tls_files& files, std::chrono::sys_seconds now) {
   check_readable("certificate", files.certificate);
   check_readable("key", files.key);
   check_readable("authority's certificate", files.authority);
@@ -135,7 +147,9 @@ std::shared_ptr<const tls_context> tls_context::load(const tls_files& files) {
         fmt::format("the certificate \"{}\" names no role; expected one with the name "
                     "URI:troupe://CLUSTER/JOB, as troupe certs makes them",
                     files.certificate)};
-  return std::shared_ptr<const tls_context>{new tls_context{std::move(made), *role}};
+  const auto validity = validity_of(::SSL_CTX_get0_certificate(context));
+  check_valid(files.certificate, validity, now);
+  return std::shared_ptr<const tls_context>{new tls_context{std::move(made), *role, validity}};
 }
 
 // --- a session ------------------------------------------------------------------------------------------------------

@@ -8,8 +8,10 @@
 
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/door/certificate_authority.hpp>
+#include <troupe/runtime/door/certificate_validity.hpp>
 #include <troupe/runtime/sockets/socket.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -32,22 +34,25 @@ struct tls_files {
 class tls_context {
  public:
   /// @throws not_found_error, permission_denied_error (a key that others may read), invalid_argument_error; each names
-  /// the file, what was wrong and what to do
-  static std::shared_ptr<const tls_context> load(const tls_files& files);
+  /// the file, what was wrong and what to do. A certificate that is not valid at this time is refused, too.
+  static std::shared_ptr<const tls_context> load(const tls_files& files, std::chrono::sys_seconds now = system_time());
 
   tls_context(const tls_context&) = delete;
   ~tls_context();
 
   /// What its own certificate says.
   const certified_role& own_role() const { return role_; }
+  /// Of its own certificate.
+  const certificate_validity& validity() const { return validity_; }
 
  private:
   friend class tls_session;
   struct native;
-  tls_context(std::unique_ptr<native> made, certified_role role);
+  tls_context(std::unique_ptr<native> made, certified_role role, const certificate_validity& validity);
 
   std::unique_ptr<native> native_;
   certified_role role_;
+  certificate_validity validity_;
 };
 
 class tls_session {

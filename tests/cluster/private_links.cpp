@@ -1,7 +1,9 @@
 // A job whose processes have certificates: nobody reads what they say, and nobody comes in without one, with one of
 // another authority, with one that is over its time, or in a role that is not his.
 #include "attacked_job.hpp"
+#include "finished_program.hpp"
 #include "recorded_job.hpp"
+#include "support/refusal.hpp"
 
 #include <troupe/actors/fibers/completion.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
@@ -51,8 +53,9 @@ status visit(const task_address& where, const peer_identity& who, const std::sha
   return shared->why;
 }
 
-std::shared_ptr<const tls_identity> identity(const certificate_files& of) {
-  return std::make_shared<const tls_identity>(of.files());
+std::shared_ptr<const tls_identity> identity(const certificate_files& of,
+                                             const certificate_clock& clock = system_time) {
+  return std::make_shared<const tls_identity>(of.files(), clock);
 }
 
 }  // namespace
@@ -81,11 +84,31 @@ BOOST_AUTO_TEST_CASE(nobody_enters_without_a_right_certificate) {
   for (const auto& port : job.ports()) {
     BOOST_TEST(!visit(port.address, worker, nullptr).ok(), to_string(port.task));
     BOOST_TEST(!visit(port.address, worker, identity(foreign)).ok(), to_string(port.task));
-    BOOST_TEST(!visit(port.address, worker, identity(expired)).ok(), to_string(port.task));
+    BOOST_TEST(!visit(port.address, worker, identity(expired, yesterday)).ok(), to_string(port.task));
   }
   job.processes().wait_for("certificate has expired");
   job.check_goes_on("strangers without certificates");
   job.check_end();
+}
+
+BOOST_AUTO_TEST_CASE(a_process_whose_own_certificate_is_over_ends_at_its_start_and_one_that_ends_soon_is_announced) {
+  const auto authority = certificate_authority::make("own");
+  const auto run = [&](const certificate_terms& terms) {
+    const certificate_files own{authority, {"own", "chief"}, terms};
+    const auto files = own.files();
+    return run_program(COUNTER_PROGRAM, {},
+                       {{tls_certificate_variable, files.certificate},
+                        {tls_key_variable, files.key},
+                        {tls_authority_variable, files.authority}});
+  };
+  const auto expired = run({.valid_for = -1h, .valid_since = 48h});
+  BOOST_TEST(expired.exit == "exit code 2");
+  BOOST_TEST(contains(expired.errors, "expired on "), expired.errors);
+  const auto ends_soon = run({.valid_for = std::chrono::days{13}});
+  BOOST_TEST(ends_soon.exit == "exit code 0");
+  BOOST_TEST(contains(ends_soon.errors, "warning: the certificate "), ends_soon.errors);
+  BOOST_TEST(contains(ends_soon.errors, "expires on "), ends_soon.errors);
+  BOOST_TEST(!contains(run({}).errors, "expires on "));
 }
 
 BOOST_AUTO_TEST_CASE(a_worker_is_no_chief_and_of_no_other_cluster) {

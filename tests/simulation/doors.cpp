@@ -35,8 +35,9 @@ const certificate_authority& authority() {
 }
 
 /// With a certificate.
-credentials certified(const certificate_files& files, const std::string& cluster = "blue") {
-  return {.cluster = cluster, .tls = std::make_shared<const tls_identity>(files.files())};
+credentials certified(const certificate_files& files, const std::string& cluster = "blue",
+                      const certificate_clock& clock = system_time) {
+  return {.cluster = cluster, .tls = std::make_shared<const tls_identity>(files.files(), clock)};
 }
 
 credentials of(const std::string& cluster, const std::string& secret = {}) {
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(who_has_no_right_certificate_is_left_without_a_word) {
   const auto others = certificate_authority::make("blue");
   const certificate_files foreign{others, {"blue", "client"}};
   const certificate_files expired{authority(), {"blue", "client"}, {.valid_for = -1h, .valid_since = 48h}};
-  for (const auto& client : {certified(expired), of("blue")}) {
+  for (const auto& client : {certified(expired, "blue", yesterday), of("blue")}) {
     const auto why = visit(client, certified(server));
     BOOST_TEST(contains(why.render(), "it closed the connection before it had said"), why.render());
   }

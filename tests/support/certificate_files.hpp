@@ -4,11 +4,16 @@
 #include "support/temporary_file.hpp"
 
 #include <troupe/runtime/door/certificate_authority.hpp>
+#include <troupe/runtime/door/certificate_validity.hpp>
 #include <troupe/runtime/door/tls_session.hpp>
 
+#include <chrono>
 #include <fstream>
 
 namespace troupe {
+
+/// A time at which a certificate that has expired since was valid: a process that read it then shows it now.
+inline std::chrono::sys_seconds yesterday() { return system_time() - std::chrono::days{1}; }
 
 class certificate_files {
  public:

@@ -331,11 +331,12 @@ BOOST_AUTO_TEST_CASE(who_comes_without_a_right_certificate_hears_nothing_and_the
   door open{"127.0.0.1", 0, private_options(of_server)};
   visitors guests;
   // The foreign one does not believe in the server's either, and goes; the other one is left without a word.
-  const auto come = [&](const certificate_files& own) {
-    return guests.visit_door(open.port(), door_service::messages, nullptr, worker, tls_context::load(own.files())).why;
+  const auto come = [&](const certificate_files& own, std::chrono::sys_seconds read_at) {
+    const auto shown = tls_context::load(own.files(), read_at);
+    return guests.visit_door(open.port(), door_service::messages, nullptr, worker, shown).why;
   };
-  BOOST_TEST(!come(foreign).ok());
-  const auto left = come(expired);
+  BOOST_TEST(!come(foreign, system_time()).ok());
+  const auto left = come(expired, yesterday());
   BOOST_TEST(contains(left.render(), "it closed the connection before it had said"), left.render());
   BOOST_TEST(!guests.visit_door(open.port(), door_service::messages, nullptr, worker).why.ok());
   BOOST_TEST(comes_true([&] { return open.counts().refused == 3; }));

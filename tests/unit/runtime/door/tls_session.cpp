@@ -34,7 +34,9 @@ class shown : public certificate_files {
  public:
   explicit shown(const certificate_and_key& own) : certificate_files(own, authority()) {}
   shown(const certificate_and_key& own, const certificate_authority& believed) : certificate_files(own, believed) {}
-  std::shared_ptr<const tls_context> load() const { return tls_context::load(files()); }
+  std::shared_ptr<const tls_context> load(std::chrono::sys_seconds now = system_time()) const {
+    return tls_context::load(files(), now);
+  }
 };
 
 struct connection {
@@ -48,8 +50,8 @@ struct connection {
 };
 
 struct pair {
-  pair(const shown& of_visitor, const shown& of_host)
-      : visitor(of_visitor.load(), tls_session::side::visitor, line.ends[0]),
+  pair(const shown& of_visitor, const shown& of_host, std::chrono::sys_seconds visitor_reads_at = system_time())
+      : visitor(of_visitor.load(visitor_reads_at), tls_session::side::visitor, line.ends[0]),
         host(of_host.load(), tls_session::side::host, line.ends[1]) {}
 
   /// Until neither goes on.
@@ -116,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_certificate_of_another_authority_is_refused_with_a_reason
 
 BOOST_AUTO_TEST_CASE(a_certificate_that_is_over_its_time_is_refused_with_a_reason) {
   const auto old = authority().issue(worker, {.valid_for = -1h, .valid_since = 48h});
-  pair two{shown{old}, shown{authority().issue(chief)}};
+  pair two{shown{old}, shown{authority().issue(chief)}, yesterday()};
   two.agree();
   BOOST_TEST(contains(two.host.result().render(), "expired"), two.host.result().render());
   // That is for the host's log: nothing is said to the visitor, not even that he is refused.
@@ -138,6 +140,22 @@ BOOST_AUTO_TEST_CASE(files_that_are_none_or_do_not_belong_together_are_named) {
   const shown good{own};
   ::chmod(good.files().key.c_str(), 0644);
   BOOST_TEST((problem_of([&] { good.load(); }).code() == status_code::permission_denied));
+}
+
+// Peers would refuse it, and tell nobody why.
+BOOST_AUTO_TEST_CASE(an_own_certificate_that_is_not_valid_now_is_refused_with_its_file_and_time) {
+  const shown expired{authority().issue(worker, {.valid_for = -1h, .valid_since = 48h})};
+  const auto end = to_utc_text(expired.load(yesterday())->validity().end);
+  const auto why = problem_of([&] { expired.load(); });
+  BOOST_TEST((why.code() == status_code::invalid_argument));
+  for (const auto& part : {expired.files().certificate, "expired on " + end, std::string{"troupe certs"}})
+    BOOST_TEST(contains(why.message(), part), why.message());
+  const shown early{authority().issue(worker, {.valid_since = -1h})};
+  const auto wait = problem_of([&] { early.load(); });
+  BOOST_TEST((wait.code() == status_code::invalid_argument));
+  const auto begin = to_utc_text(early.load(system_time() + 2h)->validity().begin);
+  for (const auto& part : {early.files().certificate, "only from " + begin, std::string{"troupe certs"}})
+    BOOST_TEST(contains(wait.message(), part), wait.message());
 }
 
 BOOST_AUTO_TEST_CASE(an_authority_is_read_again_and_issues_as_before) {

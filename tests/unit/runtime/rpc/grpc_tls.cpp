@@ -32,8 +32,8 @@ certificate_files certificate(const std::string& job,
   return {authority(), {"blue", job}, terms};
 }
 
-credentials with(const certificate_files& files) {
-  return {.cluster = "blue", .tls = std::make_shared<const tls_identity>(files.files())};
+credentials with(const certificate_files& files, const certificate_clock& clock = system_time) {
+  return {.cluster = "blue", .tls = std::make_shared<const tls_identity>(files.files(), clock)};
 }
 
 server serving_seven() {
@@ -73,8 +73,8 @@ BOOST_AUTO_TEST_CASE(who_has_none_or_another_one_does_not) {
     return serving_seven();
   }();
   BOOST_TEST(!call_of(there, 2s).ok());
-  for (const auto* const files : {&foreign, &expired}) {
-    const as_process client_process{with(*files)};
+  for (const auto& shown : {with(foreign), with(expired, yesterday)}) {
+    const as_process client_process{shown};
     BOOST_TEST(!call_of(there, 2s).ok());
   }
   BOOST_TEST(contains(log.text(), "gRPC (ssl_transport_security.cc"), log.text());
