@@ -1,19 +1,23 @@
 #include "attacked_job.hpp"
 #include "test_program.hpp"
 
+#include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/cluster/signal_source.hpp>
 #include <troupe/runtime/cluster_coordinator.hpp>
-#include <troupe/runtime/door/credentials.hpp>
 #include <troupe/runtime/rpc_client.hpp>
 #include <troupe/runtime/rpc_server.hpp>
 
 #include <boost/test/unit_test.hpp>
+#include <caf/send.hpp>
+#include <caf/typed_event_based_actor.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <fstream>
+#include <future>
+#include <memory>
 
 #include <poll.h>
 
@@ -103,12 +107,30 @@ class paced_rounds {
   attack_clock::time_point next_;
 };
 
+/// As whoever follows the chief is told it.
+std::uint64_t incarnation_of_chief(cluster& here) {
+  const auto told = std::make_shared<std::promise<std::uint64_t>>();
+  const auto listen = [told](presence_listener::pointer self) -> presence_listener::behavior_type {
+    return {[self, told](presence_atom, const caf::strong_actor_ptr&, wire<member_record>& record) {
+      told->set_value(record.open().ok() ? record->incarnation : 0);
+      self->quit();
+    }};
+  };
+  auto coming = told->get_future();
+  caf::anon_send(here.membership(), follow_atom_v, here.system().spawn(listen),
+                 wire<std::vector<task_id>>{{chief_task}});
+  require(coming.wait_for(round_limit) == std::future_status::ready, "the chief's record");
+  return coming.get();
+}
+
 void run_attacked_job(cluster& here) {
   auto offers = rpc::server::create("caf", "127.0.0.1:0");
   offers.register_method("add", [](int a, int b) { return a + b; });
   offers.start();
   paced_rounds rounds{here};
-  say("incarnation {}", here.view().find({"ps", 0})->incarnation);
+  say("chief's node {}", caf::to_string(here.system().node()));
+  say("chief's incarnation {}", incarnation_of_chief(here));
+  say("server's incarnation {}", here.view().find({"ps", 0})->incarnation);
   say("serves at {}", offers.address());
   rounds.run();
 }
@@ -139,23 +161,21 @@ task_config config_with(const process_cluster& processes, const task_id& task, c
 
 attacked_job::attacked_job(const detour& through, security how)
     : certificates_(how == security::tls ? std::make_shared<cluster_certificates>("attacked") : nullptr),
-      processes_(attacked_program.name(), {.secret = how == security::secret, .certificates = certificates_}) {
-  if (how == security::secret)
-    credentials::set_for_process({.cluster = "", .secret = cluster_secret::read(processes_.secret_file())});
-  if (how == security::tls) credentials::set_for_process(certificates_->credentials_of("client"));
+      processes_(attacked_program.name(), {.secret = how == security::secret, .certificates = certificates_}),
+      own_(processes_.credentials_of("client")) {
   if (!through) processes_.start();
   for (const auto& task : processes_.tasks()) {
     if (through) processes_.start(task, {}, config_with(processes_, task, through));
     if (task != chief_task) ports_.push_back({task, processes_.config(task).cluster.address(task)});
   }
-  server_incarnation_ = std::stoull(last_word(processes_.wait_for("incarnation ")));
+  chief_node_ = last_word(processes_.wait_for("chief's node "));
+  chief_incarnation_ = std::stoull(last_word(processes_.wait_for("chief's incarnation ")));
+  server_incarnation_ = std::stoull(last_word(processes_.wait_for("server's incarnation ")));
   ports_.push_back({chief_task, task_address::parse(last_word(processes_.wait_for("serves at ")))});
   // The first report is of a job that begins.
   processes_.wait_for("rate ");
   calm_rate_ = rate();
 }
-
-attacked_job::~attacked_job() { credentials::set_for_process({}); }
 
 const attacked_port& attacked_job::port_of(const task_id& task) const {
   return *std::find_if(ports_.begin(), ports_.end(), [&](const auto& each) { return each.task == task; });

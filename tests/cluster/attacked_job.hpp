@@ -7,6 +7,8 @@
 #pragma once
 
 #include "process_cluster.hpp"
+#include "support/scoped_credentials.hpp"
+#include "support/security_mode.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -31,10 +33,9 @@ class attacked_job {
   using detour = std::function<task_address(const task_id& task, const task_address& own)>;
 
   /// With what its processes let each other in; this process comes with it, too, as no member.
-  enum class security { none, secret, tls };
+  using security = security_mode;
   explicit attacked_job(const detour& through = {}, security how = security::none);
   attacked_job(const attacked_job&) = delete;
-  ~attacked_job();
 
   process_cluster& processes() { return processes_; }
   /// With TLS only.
@@ -44,6 +45,10 @@ class attacked_job {
   const attacked_port& port_of(const task_id& task) const;
   /// Of the server's process.
   std::uint64_t server_incarnation() const { return server_incarnation_; }
+  /// CAF's id of the chief's process, as every member is told it.
+  const std::string& chief_node() const { return chief_node_; }
+  /// Of the chief's process, as every member is told it.
+  std::uint64_t chief_incarnation() const { return chief_incarnation_; }
 
   /// The mean of the reports of the time from now on. Fails the test when the job stands still.
   double rate(int reports = 4);
@@ -58,8 +63,11 @@ class attacked_job {
 
   std::shared_ptr<cluster_certificates> certificates_;
   process_cluster processes_;
+  scoped_credentials own_;
   std::vector<attacked_port> ports_;
   std::uint64_t server_incarnation_ = 0;
+  std::string chief_node_;
+  std::uint64_t chief_incarnation_ = 0;
   double calm_rate_ = 0;
 };
 

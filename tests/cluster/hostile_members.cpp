@@ -2,17 +2,16 @@
 // job, and asks and tells them what only their chief, or nobody, may. Who is no chief gets nothing, and ends nothing.
 #include "attacked_job.hpp"
 #include "basp_stranger.hpp"
+#include "intruder.hpp"
 #include "rpc_kill_program.hpp"
 
 #include <troupe/actors/rpc/rpc_messages.hpp>
 #include <troupe/actors/values/wire.hpp>
 #include <troupe/runtime/actors.hpp>
-#include <troupe/runtime/cluster/reach.hpp>
 
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <caf/scoped_actor.hpp>
-#include <caf/send.hpp>
 #include <fmt/format.h>
 
 #include <array>
@@ -32,78 +31,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto dial_max = 20s;
-/// How long a stranger waits for an answer that may never come.
-constexpr auto answer_max = 1s;
-
-/// An actor system that is no part of the job.
-class intruder {
- public:
-  /// The door of a member or of a server of remote procedures. Anybody may dial it: fails the test if nobody answers.
-  template <class Door>
-  Door dial(const task_address& where) {
-    Door door;
-    std::string problem;
-    try {
-      door = caf::actor_cast<Door>(reach(system_, where, dial_max, "an intruder").handle);
-    } catch (const error& failed) {
-      problem = failed.what();
-    }
-    BOOST_TEST_REQUIRE(static_cast<bool>(door), "no door at " << to_string(where) << ": " << problem);
-    return door;
-  }
-
-  /// What it answers; nothing when that is an error, or nothing.
-  template <class Answer, class Handle, class... Words>
-  std::optional<Answer> ask(const Handle& whom, const Words&... words) {
-    std::optional<Answer> answer;
-    if (whom)
-      self_->request(whom, answer_max, words...)
-          .receive([&](const Answer& given) { answer = given; }, [](const caf::error&) {});
-    return answer;
-  }
-
-  /// Says it, and waits until that has arrived: a link keeps the order, and the door answers.
-  template <class Handle, class... Words>
-  void tell(const member_actor& door, const Handle& whom, const Words&... words) {
-    if (!whom) return;
-    self_->send(whom, words...);
-    ask<std::uint64_t>(door, alive_atom_v, std::uint64_t{1});
-  }
-
-  /// As anybody may end an actor that he has a handle of.
-  template <class Handle>
-  void end(const Handle& whom, caf::exit_reason why) {
-    if (whom) self_->send_exit(whom, why);
-  }
-
-  caf::actor_system& system() { return system_; }
-
- private:
-  system_config config_{true};
-  caf::actor_system system_{config_};
-  caf::scoped_actor self_{system_};
-};
-
 outcome_sink::behavior_type deaf_sink(outcome_sink::pointer) {
   return {[](outcome_atom, session_id, std::uint64_t, const wire<run_outcomes>&) {},
           [](await_atom, session_id, closure_id, const std::shared_ptr<const closure>&) {}};
 }
 
 status of_a_stranger() { return {status_code::cancelled, "a stranger says so"}; }
-
-/// Ends with its scope.
-template <class Handle>
-class own_actor {
- public:
-  explicit own_actor(Handle handle) : handle_(std::move(handle)) {}
-  ~own_actor() { caf::anon_send_exit(handle_, caf::exit_reason::user_shutdown); }
-  own_actor(const own_actor&) = delete;
-  const Handle& operator*() const { return handle_; }
-
- private:
-  Handle handle_;
-};
 
 // --- a worker that is to have two coordinators ----------------------------------------------------------------------
 
@@ -249,7 +182,7 @@ std::vector<rpc::executor_actor> executors_for(intruder& here, const rpc::door_a
                                                const rpc::connection_actor& client, const rpc::reply_sink& inbox) {
   std::vector<rpc::executor_actor> executors;
   const caf::scoped_actor self{here.system()};
-  self->request(door, dial_max, admit_atom_v, client, inbox, wire<rpc::client_hello>{{.name = "intruder"}})
+  self->request(door, intruder::dial_max, admit_atom_v, client, inbox, wire<rpc::client_hello>{{.name = "intruder"}})
       .receive(
           [&](const std::vector<rpc::executor_actor>& given, const wire<rpc::server_welcome>&) { executors = given; },
           [](const caf::error&) {});

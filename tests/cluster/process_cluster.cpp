@@ -67,6 +67,11 @@ void process_cluster::start(const task_id& task, const std::string& program, con
   processes_.emplace(task, process{child_process{child}, {}});
 }
 
+credentials process_cluster::credentials_of(const std::string& job) const {
+  if (options_.certificates) return options_.certificates->credentials_of(job);
+  return {.cluster = "", .secret = secret_ ? cluster_secret::read(secret_->path()) : nullptr};
+}
+
 const process_cluster::process& process_cluster::find(const task_id& task) const {
   const auto found = processes_.find(task);
   if (found == processes_.end()) fail(to_string(task) + " does not run");

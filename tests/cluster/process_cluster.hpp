@@ -65,6 +65,8 @@ class process_cluster {
 
   /// The file of the processes' secret; empty: they have none.
   std::string secret_file() const { return secret_ ? secret_->path() : ""; }
+  /// With what this process connects to the others as one of this job; "client": as no member.
+  credentials credentials_of(const std::string& job) const;
 
   /// What the task finds in TF_CONFIG.
   task_config config(const task_id& task) const { return {spec_, task}; }
