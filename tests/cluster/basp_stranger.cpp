@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <set>
 
 #include <arpa/inet.h>
@@ -62,8 +63,8 @@ std::string announcement(message_type kind, std::uint32_t payload_bytes) {
   return bytes_of({kind, 0, payload_bytes, is_message ? ordinary : 0, 0, is_message ? caf::actor_id{1} : 0});
 }
 
-std::string client_handshake(const caf::node_id& own) {
-  return frame({message_type::client_handshake, 0, 0, 0, 0, 0}, encoded(nullptr, own));
+std::string client_handshake(const caf::node_id& own, std::uint8_t flags) {
+  return frame({message_type::client_handshake, flags, 0, 0, 0, 0}, encoded(nullptr, own));
 }
 
 std::string route(const caf::node_id& source, const caf::node_id& destination) {
@@ -109,6 +110,15 @@ caf::node_id made_up_node(std::mt19937& random) {
   process_system made{.process = {}, .number = 1 + static_cast<std::uint32_t>(random() % 30'000)};
   for (auto& byte : made.process.bytes) byte = static_cast<std::uint8_t>(random());
   return made.node();
+}
+
+// "HOST#PROCESS"
+caf::node_id node_of(std::string_view text) {
+  const auto end = text.find('#');
+  std::uint32_t process = 0;
+  std::from_chars(text.data() + std::min(end + 1, text.size()), text.data() + text.size(), process);
+  const auto made = caf::make_node_id(process, std::string{text.substr(0, end)});
+  return made ? *made : caf::node_id{};
 }
 
 caf::node_id neighbour_of(const caf::node_id& node, std::uint32_t process) {

@@ -45,7 +45,8 @@ header header_of(std::string_view bytes);
 std::string frame(header content, std::string_view payload);
 /// The beginning of one that announces this much and brings nothing of it.
 std::string announcement(message_type kind, std::uint32_t payload_bytes);
-std::string client_handshake(const caf::node_id& own);
+/// `flags`: header::select_connection_flag asks the other side to use this connection for all that it sends.
+std::string client_handshake(const caf::node_id& own, std::uint8_t flags = 0);
 /// What begins the content of a frame that others are to pass on.
 std::string route(const caf::node_id& source, const caf::node_id& destination);
 /// The content of a frame that brings this message.
@@ -61,6 +62,8 @@ std::vector<std::string> frames_of(std::string_view said);
 
 /// A node that is nowhere.
 caf::node_id made_up_node(std::mt19937& random);
+/// The node that `to_string` shows so.
+caf::node_id node_of(std::string_view text);
 /// Another process on the host of this one.
 caf::node_id neighbour_of(const caf::node_id& node, std::uint32_t process);
 
