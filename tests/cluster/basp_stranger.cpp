@@ -165,8 +165,8 @@ std::string stranger::hear(std::size_t size_bytes) {
   return heard;
 }
 
-bool stranger::enter(const caf::node_id& own) {
-  visitor_handshake words{door_service::messages, {.system = process_system::of(own)}, nullptr};
+bool stranger::enter(const caf::node_id& own, const std::shared_ptr<const cluster_secret>& secret) {
+  visitor_handshake words{door_service::messages, {.system = process_system::of(own)}, secret};
   while (true) {
     if (!say_and_hear_nothing(words.take_words())) return false;
     if (words.is_over()) return words.result().ok();

@@ -9,6 +9,7 @@
 
 #include <troupe/actors/messages/task.hpp>
 #include <troupe/device/base/internal/descriptor.hpp>
+#include <troupe/runtime/door/cluster_secret.hpp>
 
 #include <caf/actor_system.hpp>
 #include <caf/io/basp/header.hpp>
@@ -19,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -85,8 +87,8 @@ class stranger {
 
   const descriptor& file() const { return file_; }
 
-  /// Comes in by the other side's door, which has no secret. False when it may not.
-  bool enter(const caf::node_id& own);
+  /// Comes in by the other side's door, which has this secret. False when it may not.
+  bool enter(const caf::node_id& own, const std::shared_ptr<const cluster_secret>& secret = nullptr);
   /// Comes in, says who it is, and hears who the other side is.
   std::optional<greeting> greet(const caf::node_id& own);
   /// False when the other side has closed, or does not read.

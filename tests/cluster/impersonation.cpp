@@ -18,6 +18,9 @@ BOOST_AUTO_TEST_SUITE(impersonation_suite)
 
 namespace {
 
+/// Those in which frames can be written by hand.
+const auto modes_in_the_clear = boost::unit_test::data::make({security_mode::none, security_mode::secret});
+
 /// What a process that should be refused can do in the name of another one; fails the test if it is not refused.
 void check_refused(intruder& here, const attacked_port& member) {
   status why;
@@ -46,14 +49,14 @@ BOOST_DATA_TEST_CASE(a_member_obeys_nobody_who_states_the_identity_of_its_chief,
 }
 
 /// CAF would send all that is for the chief over the connection that was selected last.
-BOOST_AUTO_TEST_CASE(nobody_takes_over_the_route_to_another_process) {
-  attacked_job job;
+BOOST_DATA_TEST_CASE(nobody_takes_over_the_route_to_another_process, modes_in_the_clear, mode) {
+  attacked_job job{{}, mode};
   const auto chief = basp::node_of(job.chief_node());
   std::vector<basp::stranger> visitors;
   for (const auto& port : job.ports()) {
     if (port.task == chief_task) continue;
     auto& visitor = visitors.emplace_back(port.address);
-    const auto entered = visitor.enter(chief);
+    const auto entered = visitor.enter(chief, credentials::of_process()->secret);
     BOOST_TEST(!entered, to_string(port.task));
     if (entered) visitor.say(basp::client_handshake(chief, basp::header::select_connection_flag));
   }
