@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <utility>
 
 namespace troupe {
 
 namespace {
-
-constexpr std::chrono::minutes quiet_time{1};
 
 std::string_view text_of(refusal why) {
   switch (why) {
@@ -29,27 +28,15 @@ std::string_view text_of(refusal why) {
 
 }  // namespace
 
+refusals::refusals(std::string where, limited_log::clock now) : where_(std::move(where)), log_(std::move(now)) {}
+
 void refusals::add(refusal why, const std::string& reason) {
-  std::string said{reason.empty() ? text_of(why) : reason};
-  std::uint64_t unsaid = 0;
-  {
-    const std::scoped_lock lock{mutex_};
-    ++counts_.at(static_cast<std::size_t>(why));
-    if (reasons_.size() >= reasons_max && !reasons_.contains(said)) said = text_of(why);
-    auto& entry = reasons_[said];
-    ++entry.count;
-    const auto now = std::chrono::steady_clock::now();
-    if (now < entry.quiet_until) return;
-    entry.quiet_until = now + quiet_time;
-    unsaid = entry.count - entry.said;
-    entry.said = entry.count;
-  }
-  log_warning(fmt::format("{}: connections were closed ({} of them): {}", where_, unsaid, said));
+  ++counts_.at(static_cast<std::size_t>(why));
+  const auto general = text_of(why);
+  if (const auto due = log_.add(reason.empty() ? general : std::string_view{reason}, general))
+    log_warning(fmt::format("{}: connections were closed ({} of them): {}", where_, due->count, due->reason));
 }
 
-std::uint64_t refusals::count(refusal why) const {
-  const std::scoped_lock lock{mutex_};
-  return counts_.at(static_cast<std::size_t>(why));
-}
+std::uint64_t refusals::count(refusal why) const { return counts_.at(static_cast<std::size_t>(why)); }
 
 }  // namespace troupe

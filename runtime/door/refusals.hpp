@@ -1,16 +1,16 @@
 // Why connections were closed at a door: counted, and said in the program's log without filling it.
 //
-// Whoever can reach a port decides how often something is to be said, so each reason gets one line a minute, which
-// tells how many there were since the last one. Nothing that a stranger has sent is in it.
+// Whoever can reach a port decides how often something is to be said, so each reason gets one line a minute
+// (limited_log.hpp). What a reason quotes of another process is one line of printable text there, and bounded.
 #pragma once
 
+#include <troupe/actors/fibers/limited_log.hpp>
+
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <mutex>
 #include <string>
 
 namespace troupe {
@@ -33,25 +33,16 @@ inline constexpr std::size_t refusal_kinds = 5;
 class refusals {
  public:
   /// `where` says which port it is.
-  explicit refusals(std::string where) : where_(std::move(where)) {}
+  explicit refusals(std::string where, limited_log::clock now = std::chrono::steady_clock::now);
 
   /// With `reason` it is known more exactly; one that was not said yet is said at once.
   void add(refusal why, const std::string& reason = {});
   std::uint64_t count(refusal why) const;
 
  private:
-  struct record {
-    std::uint64_t count = 0;
-    std::uint64_t said = 0;
-    std::chrono::steady_clock::time_point quiet_until = std::chrono::steady_clock::time_point::min();
-  };
-  /// Of different reasons; what is more counts without one of its own.
-  static constexpr std::size_t reasons_max = 64;
-
   const std::string where_;
-  mutable std::mutex mutex_;
-  std::array<std::uint64_t, refusal_kinds> counts_{};
-  std::map<std::string, record, std::less<>> reasons_;
+  std::array<std::atomic<std::uint64_t>, refusal_kinds> counts_{};
+  limited_log log_;
 };
 
 }  // namespace troupe

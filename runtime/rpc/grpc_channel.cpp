@@ -1,5 +1,6 @@
 #include <troupe/actors/fibers/fiber.hpp>
 #include <troupe/actors/fibers/sleep.hpp>
+#include <troupe/device/base/printable_text.hpp>
 #include <troupe/runtime/cluster/reaper.hpp>
 #include <troupe/runtime/rpc/grpc_channel.hpp>
 #include <troupe/runtime/rpc/grpc_credentials.hpp>
@@ -38,6 +39,9 @@ constexpr auto longest_pause = 1s;
 // Cancelled operations end at once; beyond this something else is wrong, and only the reaper waits for it.
 constexpr auto end_limit = 10s;
 
+// It travels as a header.
+constexpr std::size_t client_name_bytes_max = 128;
+
 ::grpc::ChannelArguments arguments_of(const channel_options& options) {
   ::grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
@@ -68,14 +72,6 @@ std::string target_of(const task_address& server) {
   return to_string(server.host == "localhost" ? task_address{"127.0.0.1", server.port} : server);
 }
 
-/// What a header may hold.
-std::string as_header(std::string_view text) {
-  std::string result{text.substr(0, 128)};
-  for (auto& each : result)
-    if (each < ' ' || each > '~') each = '?';
-  return result;
-}
-
 gpr_timespec as_timespec(time_point deadline) {
   if (deadline == never) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
   const auto left = std::max<duration>(deadline - time_point::clock::now(), duration::zero());
@@ -94,7 +90,7 @@ const status client_closed{status_code::cancelled, "the client was closed"};
 
 grpc_connection::grpc_connection(const channel_options& options)
     : server_(to_string(options.address)),
-      client_name_(as_header(options.client_name)),
+      client_name_(printable_text(options.client_name, client_name_bytes_max)),
       bounds_(options.bounds),
       channel_(::grpc::CreateCustomChannel(
           target_of(options.address), grpc_channel_credentials(*credentials::of_process()), arguments_of(options))),

@@ -1,17 +1,17 @@
+#include <troupe/actors/fibers/limited_log.hpp>
 #include <troupe/actors/fibers/own_thread.hpp>
 #include <troupe/device/base/error.hpp>
+#include <troupe/device/base/printable_text.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
 #include <troupe/runtime/rpc/grpc_library.hpp>
 
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
-#include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/grpc.h>
@@ -21,7 +21,8 @@ namespace troupe::rpc {
 
 namespace {
 
-/// Whoever can reach a port decides how often something is said: each place in a library says one line a minute.
+/// Whoever can reach a port decides how often something is said, and perhaps what: each place in a library says one
+/// line a minute.
 class library_log {
  public:
   /// Until the process ends, as gRPC's threads.
@@ -30,23 +31,15 @@ class library_log {
     return log;
   }
 
-  /// `file` lives as long as the process.
   void add(std::string_view library, std::string_view file, int line, std::string_view said) {
-    using clock = std::chrono::steady_clock;
-    constexpr std::chrono::minutes quiet_time{1};
-    {
-      const std::scoped_lock lock{mutex_};
-      const auto now = clock::now();
-      auto& quiet_until = quiet_until_.try_emplace({file, line}, clock::time_point::min()).first->second;
-      if (now < quiet_until) return;
-      quiet_until = now + quiet_time;
-    }
-    log_warning(fmt::format("{} ({}:{}): {}", library, file.substr(file.rfind('/') + 1), line, said));
+    constexpr std::size_t said_bytes_max = 1024;
+    const auto place = fmt::format("{} ({}:{})", library, file.substr(file.rfind('/') + 1), line);
+    if (const auto due = log_.add(place, library))
+      log_warning(fmt::format("{}: {}", due->reason, printable_text(said, said_bytes_max)));
   }
 
  private:
-  std::mutex mutex_;
-  std::map<std::pair<std::string_view, int>, std::chrono::steady_clock::time_point> quiet_until_;
+  limited_log log_{std::chrono::steady_clock::now, {.reasons_max = 1024}};
 };
 
 void take_from_grpc(gpr_log_func_args* said) {

@@ -1,12 +1,15 @@
 // What becomes of one connection at a door: handed over, refused, or closed because it does not speak in time.
 #include "door_test.hpp"
+#include "support/program_log_in_memory.hpp"
 
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
+#include <troupe/runtime/door/refusals.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -210,6 +213,25 @@ BOOST_AUTO_TEST_CASE(refusals_are_one_line_of_the_log_for_each_reason_and_never_
   BOOST_TEST(text.find(where) != std::string::npos, text);
   BOOST_TEST(text.find("secret") == std::string::npos, text);
   std::filesystem::remove(file);
+}
+
+BOOST_AUTO_TEST_CASE(a_reason_that_quotes_a_peer_forges_no_line_of_the_log_and_keeps_no_place) {
+  const program_log_in_memory log;
+  auto now = std::chrono::steady_clock::now();
+  refusals closed{"port 1", [&now] { return now; }};
+  closed.add(refusal::wrong_words,
+             "it says \"x\n09:99:99.999 troupe error: forged\x1b[31m\"" + std::string(10'000, 'x'));
+  BOOST_TEST(std::ranges::count(log.text(), '\n') == 1);
+  BOOST_TEST(log.text().find('\x1b') == std::string::npos);
+  BOOST_TEST(log.text().size() < 1000u);
+  for (auto i = 0; i < 1000; ++i) closed.add(refusal::wrong_words, "made up " + std::to_string(i));
+  BOOST_TEST(std::ranges::count(log.text(), '\n') == 65);
+  BOOST_TEST(closed.count(refusal::wrong_words) == 1001u);
+  closed.add(refusal::silent);
+  BOOST_TEST(log.text().find("did not say in time") != std::string::npos);
+  now += 1min;
+  closed.add(refusal::wrong_words, "the secret is another one");
+  BOOST_TEST(log.text().find("(1 of them): the secret is another one") != std::string::npos, log.text());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
