@@ -3,6 +3,7 @@
 #include <troupe/actors/fibers/ask.hpp>
 #include <troupe/actors/membership/event_bus.hpp>
 #include <troupe/actors/membership/membership.hpp>
+#include <troupe/actors/messages/first_few.hpp>
 #include <troupe/actors/offers/directory.hpp>
 #include <troupe/actors/offers/member.hpp>
 #include <troupe/actors/services/chief_services.hpp>
@@ -243,15 +244,15 @@ bool is_present(const cluster_view& view, const task_id& task) {
 }
 
 std::string describe_absent(const cluster_view& view, const std::vector<task_id>& tasks) {
-  std::string text;
+  std::vector<std::string> absent;
   for (const auto& task : tasks) {
     if (is_present(view, task)) continue;
     const auto* const record = view.find(task);
-    text += fmt::format("{}{} at {}: {}", text.empty() ? "" : "; ", to_string(task),
-                        record != nullptr ? to_string(record->address) : "no address",
-                        record != nullptr ? record->why.render() : "it is no task of this cluster");
+    absent.push_back(fmt::format("{} at {}: {}", to_string(task),
+                                 record != nullptr ? to_string(record->address) : "no address",
+                                 record != nullptr ? record->why.render() : "it is no task of this cluster"));
   }
-  return text;
+  return first_few(absent, "; ");
 }
 
 std::string still_missing(const cluster_view& view, const std::vector<task_id>& tasks, duration limit) {

@@ -4,6 +4,7 @@
 #include <troupe/actors/fibers/sleep.hpp>
 #include <troupe/actors/membership/participant.hpp>
 #include <troupe/actors/membership/rendezvous.hpp>
+#include <troupe/actors/messages/first_few.hpp>
 #include <troupe/device/collectives/communication_plan.hpp>
 #include <troupe/device/collectives/message_communicator.hpp>
 #include <troupe/device/collectives/shared_memory_communicator.hpp>
@@ -181,7 +182,7 @@ struct process_group::implementation {
         names.reserve(missing.size());
         for (const auto& each : missing)
           names.push_back(fmt::format("{} ({})", to_string(each), to_string(cluster.address(each))));
-        report(fmt::format("the group waits for {}", fmt::join(names, ", ")));
+        report(fmt::format("the group waits for {}", first_few(names, ", ")));
       };
     meeting = system.spawn(rendezvous, std::move(terms));
     actors.push_back(caf::actor_cast<caf::actor>(meeting));

@@ -2,6 +2,7 @@
 #include <troupe/actors/fibers/random_device.hpp>
 #include <troupe/actors/fibers/stray_messages.hpp>
 #include <troupe/actors/membership/rendezvous.hpp>
+#include <troupe/actors/messages/first_few.hpp>
 
 #include <fmt/format.h>
 
@@ -150,7 +151,7 @@ void rendezvous_state::give_up_gathering() {
   for (const auto& task : missing()) names.push_back(to_string(task));
   const status late{status_code::deadline_exceeded,
                     fmt::format("the group is not complete after {} ms: {} did not come",
-                                in_milliseconds(options_.gather_limit), fmt::join(names, ", "))};
+                                in_milliseconds(options_.gather_limit), first_few(names, ", "))};
   for (auto& [_, each] : gathered_)
     if (auto promise = std::exchange(each.promise, {})) promise->deliver(make_error(late));
 }

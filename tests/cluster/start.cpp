@@ -127,6 +127,17 @@ BOOST_AUTO_TEST_CASE(a_cluster_that_lacks_one_of_its_workers_starts_without_it) 
                                     address_of(cluster, worker_task(0)), address_of(cluster, chief_task)));
 }
 
+BOOST_AUTO_TEST_CASE(a_line_about_many_absent_members_names_the_first_of_them_and_their_number) {
+  process_cluster cluster{starts_soon.name(), {.workers = 8, .servers = 1}};
+  for (const auto& task : {chief_task, worker_task(0), server_task(0)}) cluster.start(task);
+  cluster.wait_for("the sum is 42");
+  require_end(cluster, chief_task, exit_code::success);
+  const auto line = cluster.wait_for("warning: beginning without ");
+  BOOST_TEST(line.find("/job:worker/task:5 at ") != std::string::npos, line);
+  BOOST_TEST(line.find("/job:worker/task:6 at ") == std::string::npos, line);
+  BOOST_TEST(line.find("; and 2 more") != std::string::npos, line);
+}
+
 BOOST_AUTO_TEST_CASE(members_may_start_long_after_their_chief) {
   process_cluster cluster{starts_and_stays.name(), {.workers = 1}};
   cluster.start(chief_task);
