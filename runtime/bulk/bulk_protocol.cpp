@@ -83,7 +83,7 @@ status refusal_in(const std::string& endpoint) {
   rest.remove_prefix(refusal_prefix.size());
   const auto colon = rest.find(':');
   std::uint8_t code = 0;
-  constexpr auto last_code = static_cast<std::uint8_t>(status_code::data_loss);
+  constexpr auto last_code = static_cast<std::uint8_t>(status_code::unauthenticated);
   const auto readable =
       colon != std::string_view::npos && parse_number(rest.substr(0, colon), code, 10) && code > 0 && code <= last_code;
   if (!readable) return {status_code::data_loss, "a sender could not keep bulk data, and its reason is unreadable"};

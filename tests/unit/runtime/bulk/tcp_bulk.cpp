@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <future>
 #include <memory>
 #include <string>
@@ -244,6 +245,18 @@ BOOST_AUTO_TEST_CASE(endpoints_read_back_as_written_and_malformed_ones_are_refus
     BOOST_TEST(fetch(receiver, {text, 1, 1}).outcome().code() == status_code::invalid_argument, text);
   for (const auto& text : {"refused:", "refused:0:fine", "refused:99:x", "refused:x:y"})
     BOOST_TEST(fetch(receiver, {text, 1, 1}).outcome().code() == status_code::data_loss, text);
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_of_each_code_reads_back_as_written) {
+  const auto is_code = [](status_code code) { return !to_string(code).starts_with("status_code("); };
+  auto codes = 0;
+  for (auto number = std::uint8_t{1}; is_code(static_cast<status_code>(number)); ++number, ++codes) {
+    const auto code = static_cast<status_code>(number);
+    const auto read = troupe::refusal_in(troupe::refusal_endpoint({code, "no port"}));
+    BOOST_TEST(read.code() == code);
+    BOOST_TEST(read.message().ends_with("no port"), read.message());
+  }
+  BOOST_TEST(codes >= 16);
 }
 
 BOOST_AUTO_TEST_CASE(a_destination_of_another_size_is_refused) {
