@@ -98,10 +98,13 @@ void bulk_client::enqueue(bulk_fetch wanted) {
 
 void bulk_client::resolve_address(peer& from) {
   from.resolving = true;
+  // Fetches have deadlines of their own; one that comes later may have more time than all that wait now.
+  constexpr auto deadline = loop_clock::time_point::max();
   // `this` and `from` are touched only while the loop runs, and then they are there.
-  look_up_name(loop_, from.host, from.port, [this, &from](std::vector<socket_address> addresses, const status& why) {
-    resolved(from, std::move(addresses), why);
-  });
+  look_up_name(loop_, from.host, from.port, deadline,
+               [this, &from](std::vector<socket_address> addresses, const status& why) {
+                 resolved(from, std::move(addresses), why);
+               });
 }
 
 void bulk_client::resolved(peer& from, std::vector<socket_address> addresses, const status& problem) {

@@ -65,23 +65,29 @@ void tcp_connector::begin(const task_address& where, duration limit, visitor_wor
   auto& started = races_[number];
   started =
       std::make_unique<race>(race{.where = where, .limit = limit, .words = std::move(words), .done = std::move(done)});
-  started->deadline = loop_->at(time_after(limit), [this, number] { give_up(number); });
-  look_up_(loop_, where.host, where.port, [this, number](std::vector<socket_address> addresses, const status& why) {
-    const auto found = races_.find(number);
-    if (found == races_.end()) return;
-    if (addresses.empty()) return finish(number, {}, {}, why);
-    found->second->addresses = std::move(addresses);
-    attempt(number);
-  });
+  const auto deadline = time_after(limit);
+  started->deadline = loop_->at(deadline, [this, number] { give_up(number); });
+  look_up_(loop_, where.host, where.port, deadline,
+           [this, number](std::vector<socket_address> addresses, const status& why) {
+             const auto found = races_.find(number);
+             if (found == races_.end()) return;
+             if (addresses.empty()) return finish(number, {}, {}, why);
+             found->second->addresses = std::move(addresses);
+             attempt(number);
+           });
+}
+
+std::string tcp_connector::what_did_not_answer(const race& of) {
+  if (of.visiting) return "what listens there does not say whether this process may enter";
+  if (of.addresses.empty()) return "the name service is slow or silent; check it, or use addresses in numbers";
+  return "its host is off or cut off, or a firewall is between";
 }
 
 void tcp_connector::give_up(std::uint64_t number) {
   const auto& of = *races_.at(number);
-  const auto* const reason = of.visiting ? "what listens there does not say whether this process may enter"
-                                         : "its host is off or cut off, or a firewall is between";
   finish(number, {}, {},
-         {status_code::deadline_exceeded,
-          fmt::format("{} did not answer within {} ms: {}", to_string(of.where), in_milliseconds(of.limit), reason)});
+         {status_code::deadline_exceeded, fmt::format("{} did not answer within {} ms: {}", to_string(of.where),
+                                                      in_milliseconds(of.limit), what_did_not_answer(of))});
 }
 
 void tcp_connector::attempt(std::uint64_t number) {

@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 
 namespace troupe {
 
@@ -58,6 +59,7 @@ class tcp_connector {
   void attempt_ended(std::uint64_t number, std::uint64_t attempt);
   void attempt_failed(std::uint64_t number);
   void give_up(std::uint64_t number);
+  static std::string what_did_not_answer(const race& of);
   void visit_host(std::uint64_t number, descriptor socket);
   void finish(std::uint64_t number, channel opened, const door_hello& host, const status& why);
 

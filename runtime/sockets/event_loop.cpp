@@ -1,5 +1,6 @@
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/sockets/event_loop.hpp>
+#include <troupe/runtime/sockets/signals_blocked.hpp>
 
 #include <fmt/format.h>
 
@@ -7,7 +8,6 @@
 #include <array>
 #include <cassert>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <limits>
 #include <system_error>
@@ -26,22 +26,6 @@ constexpr std::uint64_t wake_number = 0;  // sockets count from 1
   throw resource_exhausted_error{
       fmt::format("sockets cannot be watched: {}; raise the limit of open files (ulimit -n)", std::strerror(reason))};
 }
-
-/// Blocks all signals while a thread starts, so that the thread inherits that: signals are the application's business.
-class signals_blocked {
- public:
-  signals_blocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  signals_blocked(const signals_blocked&) = delete;
-  signals_blocked& operator=(const signals_blocked&) = delete;
-  ~signals_blocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 

@@ -109,6 +109,13 @@ std::vector<socket_address> resolve(const std::string& host, std::uint16_t port)
   return all_of(found);
 }
 
+void set_port(socket_address& address, std::uint16_t port) {
+  const auto is_ipv6 = address.storage.ss_family == AF_INET6;
+  auto& place = is_ipv6 ? reinterpret_cast<sockaddr_in6&>(address.storage).sin6_port
+                        : reinterpret_cast<sockaddr_in&>(address.storage).sin_port;
+  place = htons(port);
+}
+
 descriptor listen_on(const std::string& host, std::uint16_t port) {
   auto failure = 0;
   const auto found = look_up(host, port, AI_PASSIVE, failure);

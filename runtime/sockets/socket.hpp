@@ -28,6 +28,8 @@ bool is_numeric_host(const std::string& host);
 /// The addresses of `host` in the order to try them. Waits for the name service unless the host is numeric.
 /// Throws unavailable_error.
 std::vector<socket_address> resolve(const std::string& host, std::uint16_t port);
+/// Of an address of IPv4 or IPv6.
+void set_port(socket_address& address, std::uint16_t port);
 
 /// A non-blocking socket that listens; port 0 takes a free one, "::" means all addresses, those of IPv4, too. Of the
 /// addresses of a name it takes the first that this machine has.

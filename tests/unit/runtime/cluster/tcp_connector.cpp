@@ -74,7 +74,7 @@ class full_listener {
 /// A connector for which every host has these addresses, in this order.
 tcp_connector connector_to(const std::vector<socket_address>& addresses, duration interval) {
   const auto look_up = [addresses](const std::shared_ptr<event_loop>&, const std::string&, std::uint16_t,
-                                   const auto& found) { found(addresses, {}); };
+                                   loop_clock::time_point, const auto& found) { found(addresses, {}); };
   return tcp_connector{{.attempt_interval = interval}, look_up};
 }
 
@@ -134,6 +134,16 @@ BOOST_AUTO_TEST_CASE(a_host_without_an_address_is_named) {
   const attempt one{connects, {"no-such-host.invalid", 1}, 10s};
   BOOST_TEST(to_string(one.outcome().code()) == "unavailable");
   BOOST_TEST(one.outcome().render().find("no-such-host.invalid") != std::string::npos, one.outcome().render());
+}
+
+BOOST_AUTO_TEST_CASE(a_silent_name_service_does_not_change_the_limit_and_is_named_as_the_cause) {
+  const auto never_answers = [](const auto&...) {};
+  tcp_connector connects{{}, never_answers};
+  const attempt one{connects, {"slow.example", 1}, 200ms};
+  BOOST_TEST(to_string(one.outcome().code()) == "deadline_exceeded");
+  BOOST_TEST(one.outcome().render().find("the name service is slow or silent") != std::string::npos,
+             one.outcome().render());
+  BOOST_TEST((one.took() < 5s));
 }
 
 BOOST_AUTO_TEST_CASE(addresses_that_swallow_everything_have_a_limit_and_keep_nobody_else_waiting) {
