@@ -22,6 +22,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -200,17 +201,26 @@ int run_participant(caf::actor_system& system, const process& here, const std::f
   return run_body(here.stop, [&] { return program(*group); }).value_or(exit_code::program_failed);
 }
 
+/// The hosts of all tasks, that of the chief first.
+std::vector<std::string> hosts_of(const cluster_spec& cluster) {
+  std::vector<std::string> hosts;
+  for (const auto& task : cluster.tasks()) hosts.push_back(cluster.address(task).host);
+  std::ranges::reverse(hosts);
+  return hosts;
+}
+
 /// Large tensors travel beside the messages, between processes, for as long as somebody holds it. By the same door, if
 /// this process is reached by messages of others and so has one.
 std::shared_ptr<tcp_bulk> install_transport(const program_flags& flags, bool is_reached) {
   if (!flags.config) return nullptr;
   const auto& own = flags.config->cluster.address(flags.config->task);
+  const auto number = advertised_number(own.host, hosts_of(flags.config->cluster));
   tcp_bulk_options options{.self = {.task = flags.config->task},
-                           .listen_host = listen_address(own.host),
+                           .listen_host = own.host == "localhost" ? number : listen_address(own.host),
                            .port = own.port,
-                           .advertised_host = own.host};
+                           .advertised_host = number};
   auto transport = std::make_shared<tcp_bulk>(options);
-  if (is_reached) transport->served_at(own);
+  if (is_reached) transport->served_at({number, own.port});
   bulk_transport::install(transport);
   return transport;
 }

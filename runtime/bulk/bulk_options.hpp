@@ -20,7 +20,8 @@ struct tcp_bulk_options {
   /// wants tensors (tcp_bulk::served_at): on an address of this machine and a port, 0: a free one.
   std::string listen_host = "127.0.0.1";
   std::uint16_t port = 0;
-  /// The host by which the other processes reach this one; empty: `listen_host`. Needed when that is a wildcard.
+  /// The address, in numbers, by which the other processes reach this one; empty: `listen_host`. Needed when that is a
+  /// wildcard or a name.
   std::string advertised_host;
   /// Threads that send, and threads that receive. A large tensor goes in as many parts on connections of their own,
   /// which gains where one core does not fill the link, as under TLS. 0: one, and under TLS a quarter of the cores, at
@@ -38,5 +39,9 @@ struct tcp_bulk_options {
   /// A peer that takes nothing and asks for nothing for this long loses its connection, and the transfer on it.
   std::chrono::nanoseconds stall_limit = std::chrono::seconds{30};
 };
+
+inline const std::string& advertised_host(const tcp_bulk_options& options) {
+  return options.advertised_host.empty() ? options.listen_host : options.advertised_host;
+}
 
 }  // namespace troupe

@@ -69,7 +69,8 @@ struct bulk_offerer {
 };
 
 /// Where a ticket's bytes are: a ticket's endpoint is "host:port/secret/process/role", with an IPv6 address in
-/// brackets.
+/// brackets. The host is an address in numbers; a name only after this process has put the host there that it has
+/// dialled (dialled_host.hpp).
 struct bulk_endpoint {
   std::string host;
   std::uint16_t port = 0;

@@ -1,4 +1,5 @@
 #include <troupe/runtime/bulk/bulk_server.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <fmt/format.h>
 
@@ -50,6 +51,8 @@ bulk_server::offer_place bulk_server::offer(buffer content, loop_clock::duration
   if (senders_.empty()) start();
   if (endpoint_.empty()) {
     const auto at = other_door_ ? *other_door_ : own_door();
+    if (!is_numeric_host(at.host))
+      throw internal_error{fmt::format("large tensors are offered at \"{}\"; expected an address in numbers", at.host)};
     endpoint_ = bulk_endpoint{at.host, at.port, secret_, own_offerer(options_)}.to_string();
   }
   const auto expiry = time_after(lifetime);
@@ -83,7 +86,7 @@ task_address bulk_server::own_door() {
     opened->open_for(door_service::tensors, [this](channel entered, const door_hello&) { adopt(std::move(entered)); });
     door_ = std::move(opened);
   }
-  return {options_.advertised_host.empty() ? options_.listen_host : options_.advertised_host, door_->port()};
+  return {advertised_host(options_), door_->port()};
 }
 
 void bulk_server::adopt(channel entered) {

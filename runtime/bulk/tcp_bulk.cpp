@@ -1,5 +1,8 @@
+#include <troupe/device/base/printable_text.hpp>
+#include <troupe/runtime/bulk/dialled_host.hpp>
 #include <troupe/runtime/bulk/tcp_bulk.hpp>
 #include <troupe/runtime/door/certified_party.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <fmt/format.h>
 
@@ -22,6 +25,15 @@ constexpr std::size_t part_step_bytes = 4096;
 /// Some cores are for the job itself.
 std::size_t threads_under_tls() { return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 4, 1, 4); }
 
+/// A process may not have this one look up names of its choice: each can occupy the name service for half a minute.
+status name_in_a_ticket(const bulk_endpoint& from) {
+  constexpr std::size_t shown_bytes_max = 128;
+  return {status_code::invalid_argument,
+          fmt::format("the bulk ticket has the host \"{}\"; expected an IP address in numbers, since names that other "
+                      "processes send are not looked up: the sender must advertise an address in numbers",
+                      printable_text(from.host, shown_bytes_max))};
+}
+
 void require(bool holds, std::string_view what) {
   if (!holds) throw invalid_argument_error{fmt::format("tcp_bulk_options: {}", what)};
 }
@@ -33,6 +45,8 @@ tcp_bulk_options validated(tcp_bulk_options options) {
           "listen_host must be an address or a name of this machine, such as \"127.0.0.1\", or \"0.0.0.0\" for all");
   require(!is_wildcard || !options.advertised_host.empty(),
           "a wildcard as listen_host needs an advertised_host, by which the other processes reach this one");
+  require(is_numeric_host(advertised_host(options)),
+          "advertised_host, or listen_host without one, is a name; tickets hold addresses in numbers");
   require(options.threads <= threads_max, "threads is over 64; expected a number of cores, or 0 to have it chosen");
   require(options.connections_per_peer > 0, "connections_per_peer is 0; expected at least 1");
   require(options.served_connections_max > 0, "served_connections_max is 0; expected at least 1");
@@ -99,6 +113,7 @@ void tcp_bulk::fetch(const bulk_ticket& ticket, std::span<std::byte> destination
   } catch (const invalid_argument_error& malformed) {
     return done(malformed.get_status());
   }
+  if (!is_numeric_host(from.host) && !dialled_host::is_one(from.host)) return done(name_in_a_ticket(from));
   const auto parts = std::clamp<std::size_t>(destination.size() / part_min_bytes, 1, clients_.size());
   const auto part_bytes = (destination.size() / parts + part_step_bytes - 1) / part_step_bytes * part_step_bytes;
   auto end_part = parts == 1 ? std::move(done) : joined(parts, std::move(done));

@@ -1,5 +1,6 @@
 #include <troupe/actors/rpc/internal/rpc_channel.hpp>
 #include <troupe/actors/rpc/internal/rpc_door.hpp>
+#include <troupe/runtime/bulk/dialled_host.hpp>
 #include <troupe/runtime/cluster/basp_dialer.hpp>
 #include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
@@ -121,10 +122,11 @@ struct channel_environment {
   std::shared_ptr<bulk_transport> bulk;
 };
 
-class networked_channel : private channel_environment, public caf_channel {
+class networked_channel : private channel_environment, private dialled_host, public caf_channel {
  public:
   networked_channel(channel_environment environment, dialer_actor dials, const channel_options& options)
       : channel_environment(std::move(environment)),
+        dialled_host(options.address.host),
         caf_channel(*system, {.dialer = dials,
                               .host = options.address.host,
                               .port = options.address.port,

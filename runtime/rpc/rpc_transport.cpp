@@ -38,9 +38,10 @@ class provided_transport final : public tcp_bulk {
 
   /// Where others reach a door that listens there; nothing if not all who reach this transport do.
   std::optional<task_address> reached_at(const task_address& listening) const {
+    if (!is_wildcard(listening.host) && !is_local_host(listening.host))
+      return task_address{advertised_number(listening.host), listening.port};
     const std::scoped_lock lock{mutex_};
     if (is_wildcard(listening.host)) return task_address{advertised_, listening.port};
-    if (!is_local_host(listening.host)) return listening;
     if (advertised_ != loopback) return std::nullopt;
     return task_address{listening.host == "localhost" ? loopback : listening.host, listening.port};
   }
@@ -86,9 +87,9 @@ std::shared_ptr<bulk_transport> transport_towards(const task_address& server) {
 
 std::shared_ptr<bulk_transport> transport_at(const task_address& listening) {
   if (simulated_system() != nullptr) return bulk_transport::current();
-  if (is_wildcard(listening.host)) return provide(listening.host, own_name());
+  if (is_wildcard(listening.host)) return provide(listening.host, advertised_number(own_name()));
   if (is_local_host(listening.host)) return provide(loopback, loopback);
-  return provide(listen_address(listening.host), listening.host);
+  return provide(listen_address(listening.host), advertised_number(listening.host));
 }
 
 bool comes_by_doors(const bulk_transport& transport) { return dynamic_cast<const tcp_bulk*>(&transport) != nullptr; }

@@ -2,6 +2,7 @@
 #include "support/certificate_files.hpp"
 
 #include <troupe/runtime/bulk/bulk_offers.hpp>
+#include <troupe/runtime/bulk/dialled_host.hpp>
 #include <troupe/runtime/door/door.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -202,20 +203,48 @@ BOOST_AUTO_TEST_CASE(options_that_cannot_work_are_refused) {
   BOOST_CHECK_THROW(tcp_bulk{{.connections_per_peer = 0}}, troupe::invalid_argument_error);
   BOOST_CHECK_THROW(tcp_bulk{{.served_connections_max = 0}}, troupe::invalid_argument_error);
   BOOST_CHECK_THROW(tcp_bulk{{.stall_limit = 0s}}, troupe::invalid_argument_error);
-  BOOST_CHECK_NO_THROW((tcp_bulk{{.listen_host = "0.0.0.0", .advertised_host = "localhost"}}));
+  BOOST_CHECK_THROW(tcp_bulk{{.listen_host = "localhost"}}, troupe::invalid_argument_error);
+  BOOST_CHECK_THROW(tcp_bulk{{.advertised_host = "localhost"}}, troupe::invalid_argument_error);
+  BOOST_CHECK_NO_THROW((tcp_bulk{{.listen_host = "0.0.0.0", .advertised_host = "127.0.0.1"}}));
 }
 
-BOOST_AUTO_TEST_CASE(a_host_given_by_name_is_resolved) {
-  tcp_bulk sender{{.advertised_host = "localhost"}};
+BOOST_AUTO_TEST_CASE(a_host_given_by_name_is_looked_up_only_if_this_process_has_dialled_it) {
+  tcp_bulk sender;
   tcp_bulk receiver;
-  auto open = fetch(receiver, sender.offer(patterned(10), patience));
-  const auto ended = open.outcome();
-  BOOST_TEST(ended.ok(), ended.render());
-  BOOST_TEST(is_patterned(open.destination));
-  auto unknown = bulk_endpoint{"no such host", 1, {}};
-  const auto lost = fetch(receiver, {unknown.to_string(), 1, 1}).outcome();
-  BOOST_TEST(lost.code() == status_code::unavailable);
-  BOOST_TEST(lost.message().find("no such host") != std::string::npos, lost.message());
+  const auto by_name = [&](const std::string& name) {
+    auto ticket = sender.offer(patterned(10), patience);
+    auto endpoint = bulk_endpoint::parse(ticket.endpoint);
+    endpoint.host = name;
+    ticket.endpoint = endpoint.to_string();
+    return ticket;
+  };
+  for (const auto* name : {"localhost", "no such host\n"}) {
+    const auto refused = fetch(receiver, by_name(name)).outcome();
+    BOOST_TEST(refused.code() == status_code::invalid_argument);
+    BOOST_TEST(refused.message().find("expected an IP address in numbers") != std::string::npos, refused.message());
+    BOOST_TEST(refused.message().find('\n') == std::string::npos);
+  }
+  {
+    const troupe::dialled_host localhost{"localhost"};
+    auto open = fetch(receiver, by_name("localhost"));
+    const auto ended = open.outcome();
+    BOOST_TEST(ended.ok(), ended.render());
+    BOOST_TEST(is_patterned(open.destination));
+    const troupe::dialled_host unknown{"no-such-host.invalid"};
+    const auto lost = fetch(receiver, by_name("no-such-host.invalid")).outcome();
+    BOOST_TEST(lost.code() == status_code::unavailable);
+    BOOST_TEST(lost.message().find("no-such-host.invalid") != std::string::npos, lost.message());
+  }
+  BOOST_TEST(fetch(receiver, by_name("localhost")).outcome().code() == status_code::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(no_ticket_holds_a_name) {
+  tcp_bulk receiver;
+  tcp_bulk sender;
+  sender.served_at({"worker-0.example", 4711});
+  const auto refused = fetch(receiver, sender.offer(patterned(1), patience)).outcome();
+  BOOST_TEST(refused.code() == status_code::internal);
+  BOOST_TEST(refused.message().find("worker-0.example") != std::string::npos, refused.message());
 }
 
 BOOST_AUTO_TEST_CASE(endpoints_read_back_as_written_and_malformed_ones_are_refused) {

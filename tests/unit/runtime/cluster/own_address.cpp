@@ -1,6 +1,7 @@
 // The machine's own addresses, and whether two processes are on one host; own_address.hpp, host_identity.hpp.
 #include <troupe/runtime/cluster/host_identity.hpp>
 #include <troupe/runtime/cluster/own_address.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -33,6 +34,18 @@ BOOST_AUTO_TEST_CASE(the_machine_knows_which_names_are_its_own) {
 BOOST_AUTO_TEST_CASE(the_way_to_this_machine_is_loopback_and_there_is_none_to_an_unknown_name) {
   BOOST_TEST(number_towards("127.0.0.1") == "127.0.0.1");
   BOOST_TEST(number_towards("no such host") == "");
+}
+
+BOOST_AUTO_TEST_CASE(other_processes_are_given_an_address_in_numbers_whatever_this_one_is_called) {
+  BOOST_TEST(advertised_number("10.1.2.3") == "10.1.2.3");
+  BOOST_TEST(advertised_number("::1") == "::1");
+  BOOST_TEST(advertised_number("localhost") == "127.0.0.1");
+  // Nobody knows the name: this machine's number on the way to the others, or its default route.
+  for (const auto& others : {numbers{}, numbers{"127.0.0.1"}, numbers{"no such host", "no such host"}}) {
+    const auto chosen = advertised_number("no such host", others);
+    BOOST_TEST(!own_numbers_of(chosen).empty(), chosen);
+    BOOST_TEST(is_numeric_host(chosen), chosen);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(processes_that_differ_in_anything_that_sharing_needs_are_on_different_hosts_and_told_why) {
