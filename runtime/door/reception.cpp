@@ -24,24 +24,29 @@ class listening_in final : public reception {
     const auto there = static_cast<std::size_t>(count);
     if (there == seen_) return finding::undecided;
     seen_ = there;
-    switch (port_->first(std::span{peeked}.first(there))) {
+    const auto judged = port_->first(std::span{peeked}.first(there));
+    switch (judged.found) {
       case first_words::verdict::welcome:
         return finding::right;
       case first_words::verdict::refuse:
+        reason_ = judged.reason;
         return finding::wrong;
       case first_words::verdict::wait_for_more:
         break;
     }
-    return there < peeked.size() ? finding::undecided : finding::wrong;
+    if (there < peeked.size()) return finding::undecided;
+    reason_ = "what they sent first is longer than what this port speaks";
+    return finding::wrong;
   }
 
-  std::string reason() const override { return "what they sent first is not what this port speaks"; }
+  std::string reason() const override { return reason_; }
 
   void welcome(descriptor connection) override { port_->second(std::move(connection)); }
 
  private:
   const shared port_;
   std::size_t seen_ = 0;
+  const char* reason_ = "";
 };
 
 }  // namespace

@@ -46,14 +46,22 @@ class first_words {
     welcome,
     refuse,
   };
+  /// A verdict, and for `refuse` the reason, for the log. The reason lives as long as the process.
+  struct judgement {
+    judgement(verdict judged, const char* because = "what they sent first is not what this port speaks")
+        : found(judged), reason(because) {}
+    verdict found;
+    const char* reason;
+  };
   /// Judges what a connection has sent so far, at least 1 byte, at most `bytes_max`. Asked again with all of it when
   /// there is more.
-  using judge = std::function<verdict(std::span<const std::byte> peeked)>;
+  using judge = std::function<judgement(std::span<const std::byte> peeked)>;
   /// Gets a connection, non-blocking, from which nothing was read.
   using take = std::function<void(descriptor connection)>;
 
-  /// First words that are longer are refused.
-  static constexpr std::size_t bytes_max = 1024;
+  /// First words that are longer are refused. A ClientHello of TLS has to fit: with a key share for ML-KEM it takes
+  /// about 1,500 bytes (gRPC 1.85), and a ticket of an earlier session with a certificate adds up to about as much.
+  static constexpr std::size_t bytes_max = 4096;
 
   static receptionist receive(judge judged, take given);
 };
