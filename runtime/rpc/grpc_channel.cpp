@@ -36,6 +36,8 @@ struct callback_scope {
 // A client that looks for its server asks again after at most this.
 constexpr auto first_pause = 100ms;
 constexpr auto longest_pause = 1s;
+// gRPC answers at once why it does not reach the server, unless it is just connecting.
+constexpr auto cause_limit = 50ms;
 // Cancelled operations end at once; beyond this something else is wrong, and only the reaper waits for it.
 constexpr auto end_limit = 10s;
 
@@ -80,6 +82,12 @@ gpr_timespec as_timespec(time_point deadline) {
 
 bool is_lost(const ::grpc::Status& ended) {
   return ended.error_code() == ::grpc::StatusCode::UNAVAILABLE || ended.error_code() == ::grpc::StatusCode::CANCELLED;
+}
+
+/// With its cause, if that is known.
+status deadline_status(std::string message, const status& unreached_because) {
+  if (unreached_because.ok()) return {status_code::deadline_exceeded, std::move(message)};
+  return unreached_because.wrap(status_code::deadline_exceeded, std::move(message));
 }
 
 const status client_closed{status_code::cancelled, "the client was closed"};
@@ -136,8 +144,8 @@ status grpc_connection::prepare(grpc_operation& started) const {
   return {};
 }
 
-void grpc_connection::prepare_context(::grpc::ClientContext& context, time_point deadline) const {
-  context.set_wait_for_ready(true);
+void grpc_connection::prepare_context(::grpc::ClientContext& context, time_point deadline, bool waits) const {
+  context.set_wait_for_ready(waits);
   if (deadline != never) context.set_deadline(as_timespec(deadline));
 }
 
@@ -162,7 +170,8 @@ status grpc_connection::explain(const grpc_operation& ended) const {
   };
   switch (result.code()) {
     case status_code::deadline_exceeded:
-      return {result.code(), fmt::format("{} at {} did not end before its deadline", ended.method, server_)};
+      return deadline_status(fmt::format("{} at {} did not end before its deadline", ended.method, server_),
+                             ended.unreached_because);
     case status_code::unavailable:
       return say("was lost with the server");
     case status_code::cancelled:
@@ -195,6 +204,7 @@ std::vector<method_description> grpc_channel::list(time_point deadline) {
     sleep_for(std::min<duration>(first_pause, deadline - current_time()));
     asked = try_list(deadline);
   }
+  if (asked->ended.error_code() == ::grpc::StatusCode::DEADLINE_EXCEEDED) asked = list_at_once(std::move(asked));
   if (!asked->ended.ok()) throw_status(connection_->explain(*asked));
   std::vector<method_description> result;
   for (const auto& each : asked->methods.methods())
@@ -202,11 +212,20 @@ std::vector<method_description> grpc_channel::list(time_point deadline) {
   return result;
 }
 
-grpc_operation_ptr grpc_channel::try_list(time_point deadline) {
+// A question that waits for its server ends at its deadline, without a cause. One that does not wait has the cause.
+grpc_operation_ptr grpc_channel::list_at_once(grpc_operation_ptr late) {
+  auto asked = try_list(current_time() + cause_limit, false);
+  if (asked->ended.ok()) return asked;
+  if (asked->ended.error_code() == ::grpc::StatusCode::UNAVAILABLE)
+    late->unreached_because = cause_of_connect_error(asked->ended.error_message(), *credentials::of_process());
+  return late;
+}
+
+grpc_operation_ptr grpc_channel::try_list(time_point deadline, bool waits) {
   auto asked = std::make_shared<grpc_operation>("the list of methods");
   std::uint64_t number = 0;
   if (auto problem = connection_->begin(asked, number); !problem.ok()) throw_status(std::move(problem));
-  connection_->prepare_context(asked->context, deadline);
+  connection_->prepare_context(asked->context, deadline, waits);
   // Only here: headers cost each call a microsecond.
   if (!connection_->client_name_.empty()) asked->context.AddMetadata("troupe-client", connection_->client_name_);
   connection_->stub().async()->List(&asked->context, &v1::ListRequest::default_instance(), &asked->methods,

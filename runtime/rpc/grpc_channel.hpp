@@ -48,7 +48,8 @@ class grpc_connection {
   status explain(const grpc_operation& ended) const;
 
  private:
-  void prepare_context(::grpc::ClientContext& context, time_point deadline) const;
+  /// An operation that `waits` does so until gRPC reaches the server, or its deadline.
+  void prepare_context(::grpc::ClientContext& context, time_point deadline, bool waits = true) const;
   friend class grpc_channel;
 
   const std::string server_;
@@ -73,7 +74,9 @@ class grpc_channel final : public channel {
 
  private:
   grpc_operation_ptr begin(const call_ptr& started);
-  grpc_operation_ptr try_list(time_point deadline);
+  grpc_operation_ptr try_list(time_point deadline, bool waits = true);
+  /// The list after all, or `late` with the reason why gRPC does not reach the server.
+  grpc_operation_ptr list_at_once(grpc_operation_ptr late);
 
   std::unique_ptr<grpc_connection> connection_;
 };

@@ -1,9 +1,12 @@
 #include <troupe/device/base/error.hpp>
 #include <troupe/runtime/rpc/grpc_credentials.hpp>
+#include <troupe/runtime/rpc/grpc_messages.hpp>
 
 #include <fmt/format.h>
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include <grpc/grpc_security_constants.h>
 #include <grpcpp/security/tls_certificate_provider.h>
@@ -40,6 +43,23 @@ std::shared_ptr<::grpc::ChannelCredentials> grpc_channel_credentials(const crede
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
   return tls::TlsCredentials(options);
+}
+
+status cause_of_connect_error(const std::string& said_by_grpc, const credentials& with) {
+  const auto is = [&](std::string_view text) { return said_by_grpc.find(text) != std::string::npos; };
+  std::string meaning;
+  if (with.tls && is("certificate verify failed"))
+    meaning = fmt::format(
+        "; the server's certificate has expired, or another authority than that of \"{0}\" has signed it: "
+        "openssl s_client -connect SERVER -CAfile {0} tells which",
+        with.tls->files().authority);
+  else if (with.tls && is("Hostname Verification Check failed"))
+    meaning = "; the server's certificate does not name the host that this process connects to: troupe certs --host";
+  else if (with.tls && is("Socket closed"))
+    meaning =
+        "; the server may not accept this process's certificate, because it has expired or another authority than the "
+        "server's has signed it";
+  return {status_code::unavailable, as_utf8(said_by_grpc).append(meaning)};
 }
 
 std::string job_of_client(const ::grpc::AuthContext& client, const credentials& with) {

@@ -19,6 +19,9 @@ namespace troupe::rpc {
 std::shared_ptr<::grpc::ServerCredentials> grpc_server_credentials(const credentials& with);
 std::shared_ptr<::grpc::ChannelCredentials> grpc_channel_credentials(const credentials& with);
 
+/// Why gRPC does not reach a server, in its own words, and what they mean for certificates.
+status cause_of_connect_error(const std::string& said_by_grpc, const credentials& with);
+
 /// The job of the certificate that a client has shown to a server with these credentials; empty if they ask for none.
 /// @throws permission_denied_error for a certificate that names no role, or another cluster than the server's
 std::string job_of_client(const ::grpc::AuthContext& client, const credentials& with);

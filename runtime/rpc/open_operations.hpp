@@ -43,6 +43,8 @@ struct grpc_operation {
   v1::CallReply reply;
   v1::ListReply methods;
   ::grpc::Status ended;
+  /// Why gRPC did not reach the server before the deadline, if that is known. Only of the list.
+  status unreached_because;
   /// Only of the list.
   completion completed;
 };

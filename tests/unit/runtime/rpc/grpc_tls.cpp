@@ -7,6 +7,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 namespace troupe::rpc {
@@ -73,9 +74,15 @@ BOOST_AUTO_TEST_CASE(who_has_none_or_another_one_does_not) {
     return serving_seven();
   }();
   BOOST_TEST(!call_of(there, 2s).ok());
-  for (const auto& shown : {with(foreign), with(expired, yesterday)}) {
-    const as_process client_process{shown};
-    BOOST_TEST(!call_of(there, 2s).ok());
+  {
+    const as_process client_process{with(foreign)};
+    check_error(call_of(there, 2s), status_code::deadline_exceeded,
+                "certificate verify failed; the server's certificate has expired, or another authority than that of");
+  }
+  {
+    const as_process client_process{with(expired, yesterday)};
+    check_error(call_of(there, 2s), status_code::deadline_exceeded,
+                "the server may not accept this process's certificate, because it has expired");
   }
   BOOST_TEST(contains(log.text(), "gRPC (ssl_transport_security.cc"), log.text());
   const auto right = certificate("client");
@@ -88,7 +95,20 @@ BOOST_AUTO_TEST_CASE(a_server_under_another_name_than_in_its_certificate_is_left
   const auto own = certificate("worker", {.hosts = {"elsewhere.example"}});
   const as_process worker{with(own)};
   const auto there = serving_seven();
-  BOOST_TEST(!call_of(there, 2s).ok());
+  check_error(call_of(there, 2s), status_code::deadline_exceeded,
+              "the server's certificate does not name the host that this process connects to: troupe certs --host");
+}
+
+BOOST_AUTO_TEST_CASE(the_error_of_a_client_that_reaches_no_server_has_the_cause) {
+  using namespace std::chrono_literals;
+  const auto there = std::make_unique<server>(serving_seven());
+  const auto address = there->address();
+  there->stop();
+  const auto why = status_of_call([&] { client::create("grpc", address, {}, 500ms); });
+  check_error(why, status_code::deadline_exceeded, "the list of methods at " + address + " did not end");
+  check_error(why, status_code::deadline_exceeded, "caused by unavailable: failed to connect to all addresses");
+  BOOST_TEST(mentions(why, "Connection refused"), why.render());
+  BOOST_TEST(!mentions(why, "certificate"), why.render());
 }
 
 BOOST_AUTO_TEST_CASE(a_certificate_of_the_same_authority_for_another_cluster_calls_nothing) {
