@@ -7,8 +7,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <grpc/grpc_security_constants.h>
+#include <grpcpp/security/auth_metadata_processor.h>
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
@@ -25,6 +27,25 @@ std::shared_ptr<tls::CertificateProviderInterface> watch(const tls_files& files)
                                                                look_interval_s);
 }
 
+/// Checks the cluster of the client before each call, of whatever service of the server: also of gRPC's reflection.
+class cluster_check final : public ::grpc::AuthMetadataProcessor {
+ public:
+  explicit cluster_check(credentials with) : with_(std::move(with)) {}
+
+  bool IsBlocking() const override { return false; }
+  ::grpc::Status Process(const InputMetadata&, ::grpc::AuthContext* client, OutputMetadata*, OutputMetadata*) override {
+    try {
+      job_of_client(*client, with_);
+      return ::grpc::Status::OK;
+    } catch (const permission_denied_error& refused) {
+      return write_status(refused.get_status());
+    }
+  }
+
+ private:
+  const credentials with_;
+};
+
 }  // namespace
 
 std::shared_ptr<::grpc::ServerCredentials> grpc_server_credentials(const credentials& with) {
@@ -33,7 +54,9 @@ std::shared_ptr<::grpc::ServerCredentials> grpc_server_credentials(const credent
   options.watch_root_certs();
   options.watch_identity_key_cert_pairs();
   options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  return tls::TlsServerCredentials(options);
+  auto result = tls::TlsServerCredentials(options);
+  result->SetAuthMetadataProcessor(std::make_shared<cluster_check>(with));
+  return result;
 }
 
 std::shared_ptr<::grpc::ChannelCredentials> grpc_channel_credentials(const credentials& with) {

@@ -16,6 +16,7 @@
 
 namespace troupe::rpc {
 
+/// With certificates only clients of the own cluster call anything: methods, the list of methods, reflection.
 std::shared_ptr<::grpc::ServerCredentials> grpc_server_credentials(const credentials& with);
 std::shared_ptr<::grpc::ChannelCredentials> grpc_channel_credentials(const credentials& with);
 

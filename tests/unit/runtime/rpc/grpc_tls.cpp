@@ -4,11 +4,16 @@
 #include "support/program_log_in_memory.hpp"
 #include "support/refusal.hpp"
 
+#include <troupe/runtime/rpc/grpc_credentials.hpp>
+
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <memory>
 #include <string>
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
 
 namespace troupe::rpc {
 
@@ -51,6 +56,36 @@ status call_of(const server& there, duration limit) {
   } catch (const error& failed) {
     return failed.get_status();
   }
+}
+
+/// How the question for the services of a server ends, which any client of gRPC may ask.
+::grpc::Status end_of_reflection(const server& there, const credentials& as) {
+  const auto channel = ::grpc::CreateChannel("localhost:" + std::to_string(there.port()), grpc_channel_credentials(as));
+  ::grpc::GenericStub stub{channel};
+  ::grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  context.set_deadline(std::chrono::system_clock::now() + patience);
+  ::grpc::CompletionQueue events;
+  const auto wait = [&] {
+    void* tag = nullptr;
+    auto is_done = false;
+    events.Next(&tag, &is_done);
+    return is_done;
+  };
+  const auto call =
+      stub.PrepareCall(&context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &events);
+  call->StartCall(nullptr);
+  wait();
+  const ::grpc::Slice list_services{"\x3a\0", 2};
+  call->Write({&list_services, 1}, ::grpc::WriteOptions{}.set_last_message(), nullptr);
+  wait();
+  ::grpc::ByteBuffer answer;
+  do call->Read(&answer, nullptr);
+  while (wait());
+  ::grpc::Status ended;
+  call->Finish(&ended, nullptr);
+  wait();
+  return ended;
 }
 
 }  // namespace
@@ -122,6 +157,18 @@ BOOST_AUTO_TEST_CASE(a_certificate_of_the_same_authority_for_another_cluster_cal
   const auto why = call_of(there, patience);
   BOOST_TEST((why.code() == status_code::permission_denied), why.render());
   BOOST_TEST(contains(why.message(), "is of the cluster \"green\", and the server's of \"blue\""), why.render());
+}
+
+BOOST_AUTO_TEST_CASE(a_certificate_of_another_cluster_reads_no_services_by_reflection) {
+  const auto own = certificate("worker");
+  const certificate_files other{authority(), {"green", "worker"}, {.hosts = {"localhost"}}};
+  const as_process worker{with(own)};
+  const auto there = serving_seven();
+  const auto ours = end_of_reflection(there, with(own));
+  BOOST_TEST(ours.ok(), ours.error_message());
+  const auto others = end_of_reflection(there, with(other));
+  BOOST_TEST((others.error_code() == ::grpc::StatusCode::PERMISSION_DENIED), others.error_message());
+  BOOST_TEST(contains(others.error_message(), "is of the cluster \"green\", and the server's of \"blue\""));
 }
 
 BOOST_AUTO_TEST_CASE(a_certificate_opens_a_port_beyond_loopback) {
