@@ -1,5 +1,6 @@
-// What gRPC asks of the other side, and shows: as the doors of the process (door/credentials.hpp), TLS 1.3 with
-// certificates of both sides if it has files for it, and nothing otherwise. A secret is of no use here.
+// What gRPC asks of the other side, and shows: as the doors of the process (door/credentials.hpp), TLS with
+// certificates of both sides if it has files for it, and nothing otherwise. A secret is of no use here. gRPC itself
+// takes TLS 1.2, too; grpc_door.hpp admits TLS 1.3 only.
 //
 // Changed files are read within a second. Clients check that the host that they have called stands in the server's
 // certificate (`troupe certs --host`), as all clients of gRPC do.

@@ -2,7 +2,7 @@
 //
 // Problem: gRPC 1.51 drops its listener for ever when accept() fails once for lack of descriptors, and keeps whoever
 // connects and says nothing. Solution: gRPC listens nowhere. It is handed connections that have sent the preface of
-// HTTP/2. Private, as gRPC is.
+// HTTP/2 or, with certificates, a ClientHello that offers TLS 1.3. Private, as gRPC is.
 //
 // Limit: connections that speak HTTP/2, answer pings and have no call stay, up to the door's `connections_max`. gRPC's
 // own limit for idle ones (GRPC_ARG_MAX_CONNECTION_IDLE_MS) would help, but in 1.51 it breaks a connection off without
@@ -12,10 +12,12 @@
 #include <troupe/actors/messages/task.hpp>
 #include <troupe/runtime/door/acceptor.hpp>
 #include <troupe/runtime/door/credentials.hpp>
+#include <troupe/runtime/rpc/grpc_handshakes.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include <grpcpp/server_builder.h>
 
@@ -40,6 +42,8 @@ class grpc_door {
   const std::shared_ptr<const credentials> with_;
   std::unique_ptr<::grpc::experimental::ExternalConnectionAcceptor> server_end_;
   unsigned silence_max_ms_ = 0;
+  /// With certificates. In the acceptor's thread.
+  std::optional<grpc_handshakes> handshakes_;
   std::unique_ptr<acceptor> acceptor_;
 };
 

@@ -1,8 +1,6 @@
 // Servers of the layer "grpc" among strangers: silent ones, too many, and more than the process has descriptors for.
+#include "raw_connection.hpp"
 #include "rpc_test.hpp"
-
-#include <troupe/device/base/internal/descriptor.hpp>
-#include <troupe/runtime/sockets/socket.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -32,34 +30,6 @@ server make_doubling_server(const std::string& address = "localhost:0") {
 
 int doubled(const client& by, int x) { return by.method<int(int)>("double").blocking(x); }
 
-/// A blocking connection; none when there is no descriptor for it.
-descriptor connected_to(std::uint16_t port, const std::string& host = "127.0.0.1") {
-  const auto address = resolve(host, port).front();
-  descriptor socket{::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  if (socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) != 0)
-    socket.reset();
-  return socket;
-}
-
-descriptor connected_to(const server& whom, std::string_view words) {
-  auto socket = connected_to(whom.port());
-  BOOST_REQUIRE(socket);
-  if (!words.empty()) BOOST_REQUIRE(::send(socket.get(), words.data(), words.size(), MSG_NOSIGNAL) > 0);
-  return socket;
-}
-
-/// Whether the server closes the connection within the patience of a test, whatever it says before.
-bool is_closed(const descriptor& socket) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    pollfd watched{socket.get(), POLLIN, 0};
-    if (left.count() <= 0 || ::poll(&watched, 1, static_cast<int>(left.count())) <= 0) return false;
-    std::array<std::byte, 4096> ignored{};
-    if (receive_some(socket.get(), ignored).broken) return true;
-  }
-}
-
 /// At most some more descriptors than are in use, for one scope.
 class few_descriptors {
  public:
@@ -76,15 +46,6 @@ class few_descriptors {
  private:
   rlimit before_{};
 };
-
-boost::test_tools::assertion_result there_is_ipv6(boost::unit_test::test_unit_id) {
-  const descriptor socket{::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  const auto loopback = resolve("::1", 0).front();
-  boost::test_tools::assertion_result answer{
-      socket && ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&loopback.storage), loopback.length) == 0};
-  answer.message() << "skipped: this machine has no IPv6";
-  return answer;
-}
 
 }  // namespace
 

@@ -1,8 +1,9 @@
 // The layer "grpc" under TLS: who calls, and who does not.
-#include "rpc_test.hpp"
-#include "support/cluster_certificates.hpp"
+#include "raw_connection.hpp"
+#include "support/client_hellos.hpp"
 #include "support/program_log_in_memory.hpp"
 #include "support/refusal.hpp"
+#include "tls_test.hpp"
 
 #include <troupe/runtime/rpc/grpc_credentials.hpp>
 
@@ -20,34 +21,6 @@ namespace troupe::rpc {
 BOOST_AUTO_TEST_SUITE(grpc_tls_suite)
 
 namespace {
-
-class as_process {
- public:
-  explicit as_process(credentials own) { credentials::set_for_process(std::move(own)); }
-  ~as_process() { credentials::set_for_process({}); }
-  as_process(const as_process&) = delete;
-};
-
-const certificate_authority& authority() {
-  static const auto made = certificate_authority::make("blue");
-  return made;
-}
-
-certificate_files certificate(const std::string& job,
-                              const certificate_terms& terms = {.hosts = {"localhost", "127.0.0.1"}}) {
-  return {authority(), {"blue", job}, terms};
-}
-
-credentials with(const certificate_files& files, const certificate_clock& clock = system_time) {
-  return {.cluster = "blue", .tls = std::make_shared<const tls_identity>(files.files(), clock)};
-}
-
-server serving_seven() {
-  auto made = server::create("grpc", "127.0.0.1:0");
-  made.register_method("seven", [] { return 7; });
-  made.start();
-  return made;
-}
 
 status call_of(const server& there, duration limit) {
   try {
@@ -169,6 +142,30 @@ BOOST_AUTO_TEST_CASE(a_certificate_of_another_cluster_reads_no_services_by_refle
   const auto others = end_of_reflection(there, with(other));
   BOOST_TEST((others.error_code() == ::grpc::StatusCode::PERMISSION_DENIED), others.error_message());
   BOOST_TEST(contains(others.error_message(), "is of the cluster \"green\", and the server's of \"blue\""));
+}
+
+BOOST_AUTO_TEST_CASE(a_client_of_tls_1_2_is_closed_and_named_in_the_log) {
+  const auto own = certificate("worker");
+  const as_process worker{with(own)};
+  const program_log_in_memory log;
+  const auto there = serving_seven();
+  const auto old = connected_to(there, openssl_client_hello(TLS1_2_VERSION, TLS1_2_VERSION));
+  BOOST_TEST(next_bytes(old) == "");
+  BOOST_TEST(contains(log.text(), "they do not offer TLS 1.3, which this port expects"), log.text());
+  const auto other = connected_to(there, "\x16\x03 and no more of a ClientHello");
+  BOOST_TEST(next_bytes(other) == "");
+  BOOST_TEST(contains(log.text(), "what they sent first is no ClientHello of TLS"), log.text());
+}
+
+BOOST_AUTO_TEST_CASE(a_client_hello_in_parts_is_answered) {
+  const auto own = certificate("worker");
+  const as_process worker{with(own)};
+  const auto there = serving_seven();
+  const auto hello = openssl_client_hello(TLS1_2_VERSION, TLS1_3_VERSION);
+  const auto client = connected_to(there, hello.substr(0, 100));
+  BOOST_TEST(!is_closed_now(client));
+  BOOST_REQUIRE(::send(client.get(), hello.data() + 100, hello.size() - 100, MSG_NOSIGNAL) > 0);
+  BOOST_TEST(next_bytes(client).substr(0, 2) == "\x16\x03");
 }
 
 BOOST_AUTO_TEST_CASE(a_certificate_opens_a_port_beyond_loopback) {
