@@ -4,6 +4,7 @@
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/door/channel_stream.hpp>
 #include <troupe/runtime/replicas/group_mesh.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <fmt/format.h>
 
@@ -68,6 +69,8 @@ std::vector<std::unique_ptr<byte_stream>> connect_group(const std::vector<group_
       auto connection = other < own
                             ? called[other].get()
                             : group_visitors::of_process().wait_for(self.task, meeting, ranks[other].task, deadline);
+      // Until its step has come to where the ranks meet, a rank reads nothing.
+      allow_unread_bytes(connection.socket());
       mesh[other] = std::make_unique<channel_stream>(std::move(connection));
     } catch (const std::exception&) {
       throw_status(

@@ -5,6 +5,7 @@
 #include <troupe/runtime/rpc/grpc_credentials.hpp>
 #include <troupe/runtime/rpc/grpc_door.hpp>
 #include <troupe/runtime/rpc/grpc_messages.hpp>
+#include <troupe/runtime/sockets/socket.hpp>
 
 #include <fmt/format.h>
 
@@ -12,10 +13,6 @@
 #include <cstring>
 #include <string_view>
 #include <utility>
-
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 
 namespace troupe::rpc {
 
@@ -74,7 +71,7 @@ void grpc_door::open(const task_address& at, std::chrono::nanoseconds silence_ma
 void grpc_door::hand_over(descriptor connection) {
   if (handshakes_) handshakes_->add(connection.get());
   // As gRPC does with what it accepts itself.
-  ::setsockopt(connection.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &silence_max_ms_, sizeof(silence_max_ms_));
+  end_when_unreachable(connection.get(), std::chrono::milliseconds{silence_max_ms_});
   ::grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters accepted;
   accepted.fd = connection.release();
   server_end_->HandleNewConnection(&accepted);

@@ -77,7 +77,7 @@ event_loop::timer event_loop::at(loop_clock::time_point when, std::function<void
 }
 
 void event_loop::run() {
-  for (;;) {
+  for (;; ++round_) {
     run_posted();
     {
       const std::scoped_lock lock{mutex_};

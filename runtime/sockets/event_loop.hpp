@@ -58,6 +58,9 @@ class event_loop {
   /// Whether this is the loop's thread. From any thread, once it has started.
   bool is_here() const { return std::this_thread::get_id() == thread_.get_id(); }
 
+  /// A number for each round of the loop, in which every ready socket, due timer and posted work has its turn.
+  std::uint64_t round() const { return round_; }
+
   /// Runs `work` once, not before `when`.
   timer at(loop_clock::time_point when, std::function<void()> work);
   void cancel(const timer& which) { timers_.erase(which); }
@@ -77,6 +80,7 @@ class event_loop {
   std::unordered_map<std::uint64_t, std::shared_ptr<handler>> handlers_;
   std::map<timer, std::function<void()>> timers_;
   std::uint64_t last_number_ = 0;
+  std::uint64_t round_ = 0;
   std::mutex mutex_;
   std::vector<std::function<void()>> posted_;
   bool stopping_ = false;

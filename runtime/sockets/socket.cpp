@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -33,12 +34,13 @@ descriptor open_socket(int family) {
   return descriptor{::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
 }
 
+void set_tcp_option(int socket, int option, int value) {
+  ::setsockopt(socket, IPPROTO_TCP, option, &value, sizeof(value));
+}
+
 // Requests are shorter than a packet and must not wait for one. Buffer sizes stay the kernel's business: a fixed size
 // would switch its tuning off, which on a long link finds the right one.
-void send_without_delay(int socket) {
-  const auto on = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-}
+void send_without_delay(int socket) { set_tcp_option(socket, TCP_NODELAY, 1); }
 
 const sockaddr* generic(const socket_address& address) { return reinterpret_cast<const sockaddr*>(&address.storage); }
 
@@ -61,6 +63,9 @@ descriptor start_listening(const socket_address& address) {
   // "::" means all addresses here, whatever the system's setting.
   const auto off = 0;
   if (address.storage.ss_family == AF_INET6) ::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  // What is accepted has these options from its listener, so they cost nothing there.
+  send_without_delay(listener.get());
+  end_when_unreachable(listener.get());
   if (::bind(listener.get(), generic(address), address.length) == 0 &&
       ::listen(listener.get(), connections_waiting_max) == 0)
     return listener;
@@ -116,6 +121,36 @@ void set_port(socket_address& address, std::uint16_t port) {
   place = htons(port);
 }
 
+std::string network_of(const socket_address& address) {
+  const auto bytes_of = [](const auto& number, std::size_t first, std::size_t count) {
+    return std::string{reinterpret_cast<const char*>(&number) + first, count};
+  };
+  if (address.storage.ss_family == AF_INET)
+    return bytes_of(reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr, 0, sizeof(in_addr));
+  if (address.storage.ss_family != AF_INET6) return {};
+  const auto& number = reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr;
+  constexpr std::size_t network_bytes = 8;
+  // A listener of "::" sees IPv4 addresses like this.
+  return IN6_IS_ADDR_V4MAPPED(&number) ? bytes_of(number, sizeof(in6_addr) - sizeof(in_addr), sizeof(in_addr))
+                                       : bytes_of(number, 0, network_bytes);
+}
+
+void end_when_unreachable(int socket, std::chrono::milliseconds silence_max) {
+  constexpr auto probes = 4;
+  const auto seconds = [silence_max](int parts) {
+    return static_cast<int>(
+        std::max<std::int64_t>(std::chrono::ceil<std::chrono::seconds>(silence_max / parts).count(), 1));
+  };
+  const auto on = 1;
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  set_tcp_option(socket, TCP_KEEPIDLE, seconds(2));
+  set_tcp_option(socket, TCP_KEEPINTVL, seconds(2 * probes));
+  set_tcp_option(socket, TCP_KEEPCNT, probes);
+  set_tcp_option(socket, TCP_USER_TIMEOUT, static_cast<int>(silence_max.count()));
+}
+
+void allow_unread_bytes(int socket) { set_tcp_option(socket, TCP_USER_TIMEOUT, 0); }
+
 descriptor listen_on(const std::string& host, std::uint16_t port) {
   auto failure = 0;
   const auto found = look_up(host, port, AI_PASSIVE, failure);
@@ -148,16 +183,18 @@ std::uint16_t bound_port(int socket) {
                                            : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
 }
 
-descriptor accept_next(int listener) {
-  auto accepted = descriptor{::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
-  if (accepted) send_without_delay(accepted.get());
-  return accepted;
+descriptor accept_next(int listener, socket_address* from) {
+  constexpr auto flags = SOCK_CLOEXEC | SOCK_NONBLOCK;
+  if (from == nullptr) return descriptor{::accept4(listener, nullptr, nullptr, flags)};
+  from->length = sizeof(from->storage);
+  return descriptor{::accept4(listener, reinterpret_cast<sockaddr*>(&from->storage), &from->length, flags)};
 }
 
 descriptor start_connecting(const socket_address& address) {
   auto socket = open_socket(address.storage.ss_family);
   if (!socket) return socket;
   send_without_delay(socket.get());
+  end_when_unreachable(socket.get());
   if (::connect(socket.get(), generic(address), address.length) == 0 || errno == EINPROGRESS || errno == EINTR)
     return socket;
   const auto reason = errno;

@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 BOOST_AUTO_TEST_SUITE(group_mesh_suite)
@@ -91,6 +93,22 @@ BOOST_AUTO_TEST_CASE(ranks_meet_under_tls_and_compute) {
   const cluster_certificates certificates{"together"};
   compute_together({certificates.credentials_of("chief"), certificates.credentials_of("worker"),
                     certificates.credentials_of("worker")});
+}
+
+// Between two collectives a rank may compute for longer than what counts as unreachable elsewhere.
+BOOST_AUTO_TEST_CASE(a_rank_may_read_nothing_for_any_time) {
+  ranks_at_doors here{std::vector<credentials>(2)};
+  const auto ends = run_threads(2, [&](int rank) {
+    const auto mesh = connect_group(here.ranks(), rank, meeting, here.party(rank), here.at(rank), in(patience));
+    for (const auto& stream : mesh) {
+      if (!stream) continue;
+      unsigned unread_limit = 1;
+      socklen_t length = sizeof(unread_limit);
+      ::getsockopt(stream->socket(), IPPROTO_TCP, TCP_USER_TIMEOUT, &unread_limit, &length);
+      if (unread_limit != 0) throw internal_error{"a rank that reads nothing loses its connection"};
+    }
+  });
+  for (const auto& end : ends) BOOST_TEST(end.ok(), end.render());
 }
 
 BOOST_AUTO_TEST_CASE(who_has_another_secret_does_not_meet_them) {
