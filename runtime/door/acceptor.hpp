@@ -8,16 +8,20 @@
 //                   |  `-----------------------> refused, or too many are open --> closed
 //                   `-- silent for too long, gone, displaced by a new one -------> closed
 //
-// A-1 At most `strangers_max` connections wait for their first words, each at most `first_words_limit`, whatever it
-// sends meanwhile; a new one takes the place of the oldest, so silent ones never keep others out. A-2 At most
-// `connections_max` of those handed over are open at once. A-3 A stranger that has said a part of its words costs
-// nothing until it says more. A-4 The listener outlives every failure of accept(): without descriptors the oldest
-// stranger goes, without strangers whoever comes. A-5 All callbacks run in one thread, which all acceptors of the
-// process share, and none after the destructor.
+// A-1 At most `strangers_max` connections are silent, and at most `handshakes_max` have begun to speak, each for at
+// most `first_words_limit` altogether, whatever it sends meanwhile. A new one takes the place of a random one of its
+// kind, or of its source where that has half of the places, so nobody is kept out by silent ones, nor by those of one
+// other source. A-2 At most `connections_max` of those handed over are open at once (open_connections.hpp says whose).
+// A-3 A stranger that has said a part of its words costs nothing until it says more. A-4 The listener outlives every
+// failure of accept(): without descriptors a random stranger goes, a silent one if there is one, without strangers
+// whoever comes. A-5 All callbacks run in one thread, which all acceptors of the process share, and none after the
+// destructor. A-6 In each round of that thread's loop an acceptor takes at most 8 steps of TLS handshakes; those for
+// which no step was left have the first ones of the next round, in the order in which they came.
 #pragma once
 
 #include <troupe/device/base/internal/descriptor.hpp>
 #include <troupe/runtime/door/open_connections.hpp>
+#include <troupe/runtime/door/pending_connections.hpp>
 #include <troupe/runtime/door/reception.hpp>
 #include <troupe/runtime/door/refusals.hpp>
 #include <troupe/runtime/sockets/event_loop.hpp>
@@ -26,6 +30,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -36,10 +41,16 @@ namespace troupe {
 struct acceptor_options {
   /// From being accepted to the last of the first words.
   std::chrono::nanoseconds first_words_limit = std::chrono::seconds{5};
-  /// Connections that have not said their first words. At most a quarter of the process's descriptors counts.
+  /// Connections that have said nothing. At most an eighth of the process's descriptors counts.
   std::size_t strangers_max = 256;
+  /// Connections that have said the beginning of their first words. At most an eighth of the descriptors counts.
+  std::size_t handshakes_max = 512;
   /// Connections that were handed over and are still open; 0: half of the process's descriptors, at most 4096.
   std::size_t connections_max = 0;
+  /// Of them, those of one process; at most half of those for clients, or for members.
+  std::size_t peer_connections_max = 256;
+  /// A client's connection that has been idle for so long is closed where there is no room for another client.
+  std::chrono::milliseconds client_idle_max = std::chrono::minutes{5};
   /// Called each second while the port is open, as the other callbacks: for whoever has to look after what was handed
   /// over. Empty: never.
   std::function<void()> upkeep = {};
@@ -55,9 +66,9 @@ struct acceptor_counts {
   /// First words of another protocol.
   std::uint64_t refused = 0;
   std::uint64_t timed_out = 0;
-  /// Closed as the oldest of too many strangers, or for their descriptors.
+  /// Closed as one of too many strangers, or for their descriptors.
   std::uint64_t displaced = 0;
-  /// Said the right words when `connections_max` were open.
+  /// Said the right words when there was no room for them.
   std::uint64_t over_limit = 0;
   /// Closed because the process had no descriptor for them.
   std::uint64_t without_descriptor = 0;
@@ -83,6 +94,11 @@ class acceptor {
     std::unique_ptr<watched_socket> socket;
     event_loop::timer limit{};
     std::unique_ptr<reception> heard_by;
+    std::string source;
+    bool has_begun = false;
+    /// It has said something that is to be heard in a later round.
+    bool waits_for_step = false;
+    bool has_hung_up = false;
   };
   using strangers = std::map<std::uint64_t, stranger>;
   using finding = reception::finding;
@@ -93,10 +109,19 @@ class acceptor {
   bool make_descriptor_free();
   void pause();
   void keep_up();
-  void receive(descriptor accepted);
-  void add_stranger(descriptor accepted, std::unique_ptr<reception> heard_by);
+  void receive(descriptor accepted, std::string source);
+  void add_stranger(descriptor accepted, std::unique_ptr<reception> heard_by, std::string source);
+  void hear_when_possible(strangers::iterator entry);
+  void hear(strangers::iterator entry);
   void settle(strangers::iterator entry, finding found);
-  void displace_oldest();
+  pending_connections& kind_of(const stranger& which) { return which.has_begun ? speaking_ : silent_; }
+  void count_as_begun(strangers::iterator entry);
+  void displace(strangers::iterator entry);
+  stranger take_out(strangers::iterator entry);
+  bool take_step();
+  void wait_for_step(strangers::iterator entry);
+  void take_waiting_steps();
+  void schedule_steps();
   void close(strangers::iterator entry, refusal why, const std::string& reason = {});
   void hand_over(descriptor connection, reception& from);
 
@@ -113,7 +138,15 @@ class acceptor {
   descriptor spare_;
   event_loop::timer end_of_pause_{};
   event_loop::timer next_upkeep_{};
-  strangers strangers_;  // by age
+  strangers strangers_;
+  pending_connections silent_;
+  pending_connections speaking_;
+  /// Numbers of those that wait for a step, the first first. They may have gone.
+  std::deque<std::uint64_t> waiting_;
+  event_loop::timer next_steps_{};
+  bool steps_are_due_ = false;
+  std::uint64_t round_ = 0;
+  int steps_ = 0;
   std::uint64_t last_stranger_ = 0;
   open_connections open_;
 };

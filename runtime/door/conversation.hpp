@@ -38,6 +38,10 @@ class conversation {
   bool is_private() const { return is_private_; }
   /// Compares what the other side has said with its certificate, and adds that to its identity. Ok without TLS.
   status prove(peer_identity& other) const;
+  /// Whether the next step is one of TLS, which computes for long.
+  bool is_in_tls_handshake() const { return tls_ && !is_private_; }
+  /// Whether the other side has sent a first part, and nothing was wrong with it.
+  bool has_begun() const { return session_ ? session_->has_begun() : side_->has_begun(); }
   /// For whoever goes on with the connection; nothing without TLS.
   std::optional<tls_session> take_session() { return std::exchange(session_, std::nullopt); }
 

@@ -17,6 +17,21 @@ status check_cluster(const peer_identity& host, const peer_identity& visitor) {
                       visitor.cluster)};
 }
 
+namespace {
+
+/// Who states no process counts as its task.
+connection_owner owner_of(const peer_identity& who) {
+  const auto is_member = who.is_member();
+  connection_owner owner{.part = is_member ? connection_part::members : connection_part::clients, .peer = {}};
+  if (who.system.process)
+    owner.peer = to_string(who.system.process);
+  else if (is_member)
+    owner.peer = to_string(who.task);
+  return owner;
+}
+
+}  // namespace
+
 /// A visitor who was told why he is refused is waited for, so that he hears it before the connection is gone.
 class door_reception final : public reception {
  public:
@@ -44,6 +59,9 @@ class door_reception final : public reception {
     return talk_.failure().ok() ? talk_.side().result().message() : talk_.failure().message();
   }
 
+  bool is_costly() const override { return talk_.is_in_tls_handshake(); }
+  bool has_begun() const override { return talk_.has_begun(); }
+
   void welcome(descriptor connection) override {
     door_.welcome(channel{std::move(connection), talk_.take_session()}, talk_.side().other());
   }
@@ -62,9 +80,10 @@ class door_reception final : public reception {
     return finding::wrong;
   }
 
-  status admit(door_hello& visitor) const {
+  status admit(door_hello& visitor) {
     if (auto why = talk_.prove(visitor.who); !why.ok()) return why;
-    return door_.admit(visitor);
+    if (auto why = door_.admit(visitor); !why.ok()) return why;
+    return ask_for_room(owner_of(visitor.who));
   }
 
   door& door_;

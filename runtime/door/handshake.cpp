@@ -72,6 +72,7 @@ void handshake::hear_head(std::string_view bytes) {
                    fmt::format("one side speaks version {} of the words at a door, the other version {}; run the same "
                                "release of troupe on both",
                                head_.version, door_version)});
+  has_begun_ = true;
   if (head_.content_bytes == 0) return hear_content({});
   awaits_content_ = true;
 }

@@ -39,6 +39,8 @@ class handshake {
   /// Takes as many bytes as expected.
   void hear(std::string_view bytes);
 
+  /// Whether a head of this version has come.
+  bool has_begun() const { return has_begun_; }
   bool is_over() const { return over_; }
   /// Once it is over: ok if the two agree.
   const status& result() const { return result_; }
@@ -89,6 +91,7 @@ class handshake {
   void hear_content(std::string_view content);
 
   word_head head_;
+  bool has_begun_ = false;
   bool awaits_content_ = false;
   std::string words_;
   bool over_ = false;

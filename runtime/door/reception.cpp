@@ -41,6 +41,8 @@ class listening_in final : public reception {
 
   std::string reason() const override { return reason_; }
 
+  bool has_begun() const override { return seen_ > 0; }
+
   void welcome(descriptor connection) override { port_->second(std::move(connection)); }
 
  private:

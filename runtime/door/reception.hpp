@@ -2,12 +2,14 @@
 #pragma once
 
 #include <troupe/device/base/internal/descriptor.hpp>
+#include <troupe/runtime/door/open_connections.hpp>
 
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace troupe {
 
@@ -28,10 +30,37 @@ class reception {
 
   /// Called when there may be something new on this socket, which does not block, and only then.
   virtual finding hear(int socket) = 0;
+  /// Whether the next call of hear() may take a good part of a millisecond, as a step of a TLS handshake does: then
+  /// only some have their turn in each round of the loop.
+  virtual bool is_costly() const { return false; }
+  /// Whether the peer has sent a part of what is right. Until then its place is among those of silent ones.
+  virtual bool has_begun() const = 0;
   /// Why it was wrong, for the log; never what a stranger has sent.
   virtual std::string reason() const = 0;
   /// Takes the connection after `right`.
   virtual void welcome(descriptor connection) = 0;
+
+  /// Before the first call of hear(): where it asks for room.
+  void ask_at(open_connections& places) { places_ = &places; }
+  /// Once it is right.
+  const connection_owner& owner() const { return owner_; }
+  /// Once it is wrong: whether only for lack of room.
+  bool lacks_room() const { return lacks_room_; }
+
+ protected:
+  /// Whose connection it is, as soon as the peer has proved it and before it is told that it may go on. The answer
+  /// holds until hear() returns.
+  status ask_for_room(connection_owner owner) {
+    owner_ = std::move(owner);
+    auto answer = places_->check_room(owner_);
+    lacks_room_ = !answer.ok();
+    return answer;
+  }
+
+ private:
+  open_connections* places_ = nullptr;
+  connection_owner owner_;
+  bool lacks_room_ = false;
 };
 
 /// Makes one for each connection.

@@ -17,7 +17,7 @@ std::string_view text_of(refusal why) {
     case refusal::silent:
       return "they did not say in time what they want";
     case refusal::displaced:
-      return "they had said nothing yet when others needed their places";
+      return "they had not said what they want when others needed their places";
     case refusal::over_limit:
       return "too many connections are open";
     case refusal::no_descriptor:

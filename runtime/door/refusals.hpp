@@ -20,7 +20,7 @@ enum class refusal {
   wrong_words,
   /// It did not say them in time.
   silent,
-  /// It had said nothing yet when others needed its place.
+  /// It had not said what it wants when others needed its place.
   displaced,
   /// Too many connections are open.
   over_limit,

@@ -211,6 +211,8 @@ tls_session::progress tls_session::handshake() {
   }
 }
 
+bool tls_session::has_begun() const { return ::SSL_get_state(native_->session.get()) != TLS_ST_BEFORE; }
+
 void tls_session::end_handshake(int returned) {
   auto* const session = native_->session.get();
   const auto wrong = native_->wrong != X509_V_OK ? native_->wrong : ::SSL_get_verify_result(session);

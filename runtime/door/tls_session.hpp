@@ -67,6 +67,8 @@ class tls_session {
   ~tls_session();
 
   progress handshake();
+  /// Whether the other side's first message has come.
+  bool has_begun() const;
   /// Once that is over: ok, or what was wrong with the other side, for the log: a visitor hears nothing of it. Unless
   /// it is ok, nothing may be said or heard.
   const status& result() const { return result_; }

@@ -16,6 +16,8 @@
 #include <semaphore>
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 
 using namespace door_test;
 using namespace troupe;
@@ -56,6 +58,37 @@ BOOST_AUTO_TEST_CASE(a_connection_is_handed_over_non_blocking_with_its_first_wor
   BOOST_TEST(guest.is_open());
   BOOST_TEST(open.counts().accepted == 1u);
   BOOST_TEST(open.counts().welcomed == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(both_ends_of_a_connection_find_out_that_the_other_host_has_gone) {
+  const auto option = [](const descriptor& of, int level, int name) {
+    auto value = 0;
+    socklen_t length = sizeof(value);
+    BOOST_TEST(::getsockopt(of.get(), level, name, &value, &length) == 0);
+    return value;
+  };
+  const auto check = [&](const descriptor& of) {
+    BOOST_TEST(option(of, SOL_SOCKET, SO_KEEPALIVE) == 1);
+    BOOST_TEST(option(of, IPPROTO_TCP, TCP_KEEPIDLE) == 60);
+    BOOST_TEST(option(of, IPPROTO_TCP, TCP_KEEPINTVL) * option(of, IPPROTO_TCP, TCP_KEEPCNT) == 60);
+    BOOST_TEST(option(of, IPPROTO_TCP, TCP_USER_TIMEOUT) == 120'000);
+    BOOST_TEST(option(of, IPPROTO_TCP, TCP_NODELAY) == 1);
+  };
+  host open;
+  const auto dialled = start_connecting(resolve("127.0.0.1", open.port()).front());
+  check(dialled);
+  ::pollfd writable{dialled.get(), POLLOUT, 0};
+  BOOST_REQUIRE(::poll(&writable, 1, static_cast<int>(std::chrono::milliseconds{patience}.count())) == 1);
+  BOOST_REQUIRE(::send(dialled.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL) > 0);
+  BOOST_REQUIRE(comes_true([&] { return open.taken() == 1; }));
+  const auto accepted = open.first();
+  check(accepted);
+  end_when_unreachable(accepted.get(), 4s);
+  BOOST_TEST(option(accepted, IPPROTO_TCP, TCP_USER_TIMEOUT) == 4'000);
+  BOOST_TEST(option(accepted, IPPROTO_TCP, TCP_KEEPIDLE) == 2);
+  allow_unread_bytes(accepted.get());
+  BOOST_TEST(option(accepted, IPPROTO_TCP, TCP_USER_TIMEOUT) == 0);
+  BOOST_TEST(option(accepted, SOL_SOCKET, SO_KEEPALIVE) == 1);
 }
 
 BOOST_AUTO_TEST_CASE(first_words_may_come_byte_by_byte) {
@@ -195,6 +228,8 @@ BOOST_AUTO_TEST_CASE(where_it_cannot_listen_it_says_why) {
   BOOST_CHECK_THROW(listen("127.0.0.1", open.port()), already_exists_error);
   BOOST_CHECK_THROW(listen("192.0.2.1", 0), invalid_argument_error);
   BOOST_CHECK_THROW(listen("127.0.0.1", 0, {.strangers_max = 0}), invalid_argument_error);
+  BOOST_CHECK_THROW(listen("127.0.0.1", 0, {.handshakes_max = 0}), invalid_argument_error);
+  BOOST_CHECK_THROW(listen("127.0.0.1", 0, {.peer_connections_max = 0}), invalid_argument_error);
   BOOST_CHECK_THROW(listen("127.0.0.1", 0, {.first_words_limit = 0ns}), invalid_argument_error);
 }
 

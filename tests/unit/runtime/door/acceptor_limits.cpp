@@ -2,6 +2,7 @@
 #include "door_test.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <future>
 
@@ -13,16 +14,80 @@ BOOST_AUTO_TEST_SUITE(acceptor_limits_suite)
 
 // --- strangers -------------------------------------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(silent_strangers_keep_nobody_out_because_the_oldest_goes) {
+namespace {
+
+std::size_t open_among(std::vector<visitor>& connected) {
+  return static_cast<std::size_t>(std::ranges::count_if(connected, [](visitor& each) { return each.is_open(); }));
+}
+
+}  // namespace
+
+// The one that connected first from elsewhere is the oldest of all.
+BOOST_AUTO_TEST_CASE(silent_connections_of_one_address_take_half_of_the_places_and_keep_nobody_out) {
   host open{{.first_words_limit = 1h, .strangers_max = 8}};
+  visitor from_elsewhere;
+  from_elsewhere.visit(open, "127.0.0.2");
   std::vector<visitor> silent(100);
   for (auto& each : silent) each.visit(open);
-  BOOST_REQUIRE(comes_true([&] { return open.counts().accepted == 100; }));
-  for (std::size_t i = 0; i < 92; ++i) BOOST_TEST(silent[i].is_closed());
-  for (std::size_t i = 92; i < 100; ++i) BOOST_TEST(silent[i].is_open());
-  BOOST_TEST(open.counts().displaced == 92u);
+  BOOST_REQUIRE(comes_true([&] { return open.counts().accepted == 101; }));
+  BOOST_TEST(comes_true([&] { return open.counts().displaced == 96; }));
+  BOOST_TEST(open_among(silent) == 4u);
+  BOOST_TEST(silent.back().is_open());
+  BOOST_TEST(from_elsewhere.is_open());
   const visitor guest{open, greeting};
   BOOST_TEST(comes_true([&] { return open.taken() == 1; }));
+}
+
+//
+BOOST_AUTO_TEST_CASE(silent_connections_of_many_addresses_have_as_many_places_as_there_are) {
+  host open{{.first_words_limit = 1h, .strangers_max = 8}};
+  std::vector<visitor> silent(50);
+  for (std::size_t i = 0; i < silent.size(); ++i) silent[i].visit(open, fmt::format("127.0.0.{}", i + 1));
+  BOOST_REQUIRE(comes_true([&] { return open.counts().accepted == 50; }));
+  BOOST_TEST(comes_true([&] { return open.counts().displaced == 42; }));
+  BOOST_TEST(open_among(silent) == 8u);
+}
+
+//
+BOOST_AUTO_TEST_CASE(who_has_begun_to_speak_gives_no_place_to_silent_ones) {
+  host open{{.first_words_limit = 1h, .strangers_max = 8}};
+  visitor guest{open, "HE"};
+  BOOST_REQUIRE(comes_true([&] { return open.judged() == 1; }));
+  std::vector<visitor> silent(200);
+  for (auto& each : silent) each.visit(open);
+  BOOST_REQUIRE(comes_true([&] { return open.counts().accepted == 201; }));
+  guest.say("LLO\n");
+  BOOST_TEST(comes_true([&] { return open.taken() == 1; }));
+}
+
+//
+BOOST_AUTO_TEST_CASE(those_who_have_begun_to_speak_have_a_limit_of_their_own) {
+  host open{{.first_words_limit = 1h, .handshakes_max = 8}};
+  visitor silent{open}, from_elsewhere;
+  from_elsewhere.visit(open, "127.0.0.2");
+  from_elsewhere.say("HE");
+  BOOST_REQUIRE(comes_true([&] { return open.judged() == 1; }));
+  std::vector<visitor> begun(100);
+  for (auto& each : begun) {
+    each.visit(open);
+    each.say("HE");
+  }
+  BOOST_TEST(comes_true([&] { return open.counts().displaced == 96; }));
+  BOOST_TEST(open_among(begun) == 4u);
+  BOOST_TEST(silent.is_open());
+  from_elsewhere.say("LLO\n");
+  BOOST_TEST(comes_true([&] { return open.taken() == 1; }));
+}
+
+BOOST_AUTO_TEST_CASE(processes_that_start_at_once_on_one_machine_lose_no_connection) {
+  host open;
+  std::vector<visitor> guests(64);
+  for (auto& each : guests) each.visit(open);
+  for (auto& each : guests) each.say("HE");
+  BOOST_REQUIRE(comes_true([&] { return open.counts().accepted == 64; }));
+  for (auto& each : guests) each.say("LLO\n");
+  BOOST_TEST(comes_true([&] { return open.taken() == 64; }));
+  BOOST_TEST(open.counts().displaced == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_stranger_that_has_spoken_is_not_displaced_only_because_its_turn_has_not_come) {
@@ -33,14 +98,16 @@ BOOST_AUTO_TEST_CASE(a_stranger_that_has_spoken_is_not_displaced_only_because_it
               over.get_future().wait_for(patience);
               return first_words::verdict::refuse;
             }};
-  visitor oldest{open};
+  visitor oldest, holds_up, next;
+  oldest.visit(open, "127.0.0.2");
   BOOST_REQUIRE(comes_true([&] { return open.counts().accepted == 1; }));
-  const visitor holds_up{open, "W"};
+  holds_up.visit(open, "127.0.0.3");
+  holds_up.say("W");
   judging.get_future().wait_for(patience);
   oldest.say(greeting);
-  const visitor next{open}, one_more{open};
+  next.visit(open, "127.0.0.2");
   over.set_value();
-  BOOST_TEST(comes_true([&] { return open.counts().accepted == 4; }));
+  BOOST_TEST(comes_true([&] { return open.counts().accepted == 3; }));
   BOOST_TEST(comes_true([&] { return open.taken() == 1; }));
   BOOST_TEST(open.counts().displaced == 0u);
 }

@@ -8,12 +8,16 @@
 #include <troupe/runtime/door/visit.hpp>
 
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <future>
 #include <memory>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <vector>
+
+#include <fcntl.h>
 
 using namespace door_test;
 using namespace troupe;
@@ -230,6 +234,97 @@ BOOST_AUTO_TEST_CASE(names_that_are_too_long_show_when_the_door_opens) {
   BOOST_CHECK_THROW((door{"127.0.0.1", 0, large}), invalid_argument_error);
 }
 
+// --- room -----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+door_party process(std::string name, task_id task) {
+  auto made = party("training", std::move(task));
+  made.process = std::move(name);
+  return made;
+}
+
+/// Visits one after the other, and keeps the connections.
+class guests_of {
+ public:
+  explicit guests_of(const door& whom) : port_(whom.port()) {}
+
+  status come(const door_party& who, door_service wanted = door_service::messages) {
+    auto ended = visitors_.visit_door(port_, wanted, right, who);
+    BOOST_TEST(static_cast<bool>(ended.connection) == ended.why.ok());
+    if (ended.connection) kept_.push_back(std::move(ended.connection));
+    return ended.why;
+  }
+  /// How many of those kept the host has not ended.
+  std::ptrdiff_t open() const {
+    return std::ranges::count_if(kept_, [](const channel& each) {
+      char byte = 0;
+      return ::recv(each.socket(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+    });
+  }
+
+ private:
+  const std::uint16_t port_;
+  visitors visitors_;
+  std::vector<channel> kept_;
+};
+
+}  // namespace
+
+// OC-2, and the refusal is a part of the handshake: nobody is welcome first.
+BOOST_AUTO_TEST_CASE(clients_have_a_quarter_of_the_places_and_hear_when_it_is_full) {
+  service any;
+  door open{"127.0.0.1", 0, options(right, {.connections_max = 16})};
+  open.open_for(door_service::messages, any.taking());
+  guests_of guests{open};
+  for (auto i = 0; i < 4; ++i) BOOST_TEST(guests.come(process(fmt::format("client {}", i), {})).ok());
+  const auto refused = guests.come(process("one more", {}));
+  BOOST_TEST((refused.code() == status_code::resource_exhausted));
+  BOOST_TEST(contains(refused.render(), "it has 4 open connections of clients"), refused.render());
+  for (auto i = 0; i < 12; ++i) BOOST_TEST(guests.come(process(fmt::format("member {}", i), {"worker", i})).ok());
+  BOOST_TEST(contains(guests.come(process("one more", {"worker", 12})).render(), "12 open connections of members"));
+  BOOST_TEST(any.count() == 16u);
+  BOOST_TEST(open.counts().welcomed == 16u);
+  BOOST_TEST(comes_true([&] { return open.counts().over_limit == 2; }));
+  BOOST_TEST(guests.open() == 16);
+}
+
+// OC-3
+BOOST_AUTO_TEST_CASE(one_process_leaves_places_to_others) {
+  service any;
+  door open{"127.0.0.1", 0, options(right, {.connections_max = 64, .peer_connections_max = 2})};
+  open.open_for(door_service::messages, any.taking());
+  guests_of guests{open};
+  const auto greedy = process("greedy", {"worker", 0});
+  for (auto i = 0; i < 2; ++i) BOOST_TEST(guests.come(greedy).ok());
+  const auto refused = guests.come(greedy);
+  BOOST_TEST((refused.code() == status_code::resource_exhausted));
+  BOOST_TEST(contains(refused.render(), "it has 2 connections of this process"), refused.render());
+  BOOST_TEST(guests.come(process("modest", {"worker", 0})).ok());
+  // As a client it has other places, and without a name it is known as its task.
+  BOOST_TEST(guests.come(process("greedy", {})).ok());
+  for (auto i = 0; i < 2; ++i) BOOST_TEST(guests.come(process("", {"worker", 7})).ok());
+  BOOST_TEST(!guests.come(process("", {"worker", 7})).ok());
+  // What is closed counts no more.
+  static_cast<void>(any.first());
+  BOOST_TEST(guests.come(greedy).ok());
+}
+
+// OC-4
+BOOST_AUTO_TEST_CASE(an_idle_client_gives_its_place_to_the_next_one_and_a_member_does_not) {
+  service any;
+  door open{"127.0.0.1", 0, options(right, {.connections_max = 8, .client_idle_max = 0ms})};
+  open.open_for(door_service::messages, any.taking());
+  guests_of guests{open};
+  for (auto i = 0; i < 6; ++i) BOOST_TEST(guests.come(process(fmt::format("member {}", i), {"worker", i})).ok());
+  for (auto i = 0; i < 2; ++i) BOOST_TEST(guests.come(process(fmt::format("client {}", i), {})).ok());
+  BOOST_TEST(guests.open() == 8);
+  // Looks for room are some milliseconds apart.
+  BOOST_TEST(comes_true([&] { return guests.come(process("next", {})).ok(); }));
+  BOOST_TEST(comes_true([&] { return guests.open() == 8; }));
+  BOOST_TEST(!guests.come(process("member", {"worker", 6})).ok());
+}
+
 // --- under TLS ------------------------------------------------------------------------------------------------------
 
 namespace {
@@ -265,6 +360,73 @@ BOOST_AUTO_TEST_CASE(under_tls_the_two_talk_in_private) {
   BOOST_TEST(visitor.who.certified_role == "worker");
   check_talk(entered.connection, connection, "first");
   check_talk(connection, entered.connection, "answer");
+}
+
+BOOST_AUTO_TEST_CASE(processes_that_start_at_once_on_one_machine_lose_no_connection_under_tls) {
+  constexpr std::size_t count = 64;
+  const certificate_files of_server{authority(), {"training", "ps"}};
+  const certificate_files of_worker{authority(), {"training", "worker"}};
+  const auto own = tls_context::load(of_worker.files());
+  service any;
+  door open{"127.0.0.1", 0, private_options(of_server)};
+  open.open_for(door_service::messages, any.taking());
+  std::vector<std::unique_ptr<visit>> visits;
+  std::vector<channel> entered;
+  std::counting_semaphore<> ended{0};
+  event_loop loop;
+  loop.start("visitors");
+  loop.post([&] {
+    for (std::size_t i = 0; i < count; ++i)
+      visits.push_back(std::make_unique<visit>(
+          loop, start_connecting(resolve("127.0.0.1", open.port()).front()),
+          visitor_side{std::make_unique<visitor_handshake>(door_service::messages, worker, nullptr), own},
+          [&](channel connection, const door_hello&, const status& why) {
+            if (why.ok()) entered.push_back(std::move(connection));
+            ended.release();
+          }));
+  });
+  for (std::size_t i = 0; i < count; ++i) BOOST_TEST(ended.try_acquire_for(patience));
+  loop.stop();
+  BOOST_TEST(entered.size() == count);
+  BOOST_TEST(open.counts().displaced == 0u);
+}
+
+//
+BOOST_AUTO_TEST_CASE(who_is_in_the_middle_of_tls_gives_no_place_to_silent_ones) {
+  const certificate_files of_server{authority(), {"training", "ps"}};
+  const certificate_files of_worker{authority(), {"training", "worker"}};
+  auto few = private_options(of_server);
+  few.strangers.strangers_max = 4;
+  const door open{"127.0.0.1", 0, few};
+  const auto connected = [&] {
+    descriptor made{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    const auto address = resolve("127.0.0.1", open.port()).front();
+    BOOST_REQUIRE(::connect(made.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0);
+    return made;
+  };
+  const auto begun = connected();
+  tls_session session{tls_context::load(of_worker.files()), tls_session::side::visitor, begun.get()};
+  // It blocks in the middle, where the server has said all of its part.
+  ::fcntl(begun.get(), F_SETFL, O_NONBLOCK);
+  BOOST_REQUIRE((session.handshake() == tls_session::progress::wants_to_read));
+  pollfd answer{begun.get(), POLLIN, 0};
+  BOOST_REQUIRE(::poll(&answer, 1, static_cast<int>(std::chrono::milliseconds{patience}.count())) == 1);
+  std::vector<descriptor> silent;
+  for (auto i = 0; i < 100; ++i) silent.push_back(connected());
+  BOOST_REQUIRE(comes_true([&] { return open.counts().displaced == 98; }));
+  auto progress = session.handshake();
+  BOOST_TEST((progress == tls_session::progress::over));
+  BOOST_TEST(session.result().render() == "ok");
+  // It goes on after TLS.
+  auto words = visitor_handshake{door_service::messages, worker, nullptr}.take_words();
+  BOOST_TEST(session.send_some(std::as_bytes(std::span{words})).bytes == words.size());
+  std::array<char, words_head_bytes> heard{};
+  stream_progress came;
+  BOOST_TEST(comes_true([&] {
+    came = session.receive_some(std::as_writable_bytes(std::span{heard}));
+    return !came.blocked;
+  }));
+  BOOST_TEST(came.bytes == words_head_bytes);
 }
 
 BOOST_AUTO_TEST_CASE(nobody_comes_as_another_than_his_certificate_says) {

@@ -103,9 +103,13 @@ class visitor {
   explicit visitor(const host& whom) : visitor() { visit(whom); }
   visitor(const host& whom, std::string_view words) : visitor(whom) { say(words); }
 
-  /// Over as soon as the kernel has the connection, whether or not it was accepted.
-  void visit(const host& whom) {
-    const auto address = troupe::resolve("127.0.0.1", whom.port()).front();
+  /// Over as soon as the kernel has the connection, whether or not it was accepted. `from` is an address of this
+  /// machine, such as 127.0.0.2, by which a host tells its peers apart.
+  void visit(const host& whom, const std::string& from = "127.0.0.1") { visit(whom.port(), from); }
+  void visit(std::uint16_t port, const std::string& from = "127.0.0.1") {
+    const auto own = troupe::resolve(from, 0).front();
+    BOOST_REQUIRE(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&own.storage), own.length) == 0);
+    const auto address = troupe::resolve("127.0.0.1", port).front();
     BOOST_REQUIRE(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.length) == 0);
   }
   /// False when the connection is over.
