@@ -1,5 +1,6 @@
 #include <troupe/actors/messages/peer_identity.hpp>
 #include <troupe/device/base/error.hpp>
+#include <troupe/device/base/printable_text.hpp>
 
 #include <fmt/format.h>
 
@@ -76,10 +77,8 @@ bool is_plain_name(std::string_view text) {
 
 std::string to_string(const peer_identity& peer) {
   const auto who = peer.is_member() ? to_string(peer.task) : std::string{"a process that is no member"};
-  auto text = peer.cluster.empty() ? who : fmt::format("{} of \"{}\"", who, peer.cluster);
-  std::ranges::replace_if(
-      text, [](unsigned char each) { return each < ' ' || each > '~'; }, '?');
-  return text;
+  constexpr std::size_t bytes_max = 256;
+  return printable_text(peer.cluster.empty() ? who : fmt::format("{} of \"{}\"", who, peer.cluster), bytes_max);
 }
 
 }  // namespace troupe

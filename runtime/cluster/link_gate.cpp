@@ -20,8 +20,6 @@ namespace {
 using caf::io::basp::header;
 using basp_operation = caf::io::basp::message_type;
 
-constexpr duration told_each = std::chrono::minutes{1};
-
 bool is_message(const header& of) {
   return of.operation == basp_operation::direct_message || of.operation == basp_operation::routed_message;
 }
@@ -288,19 +286,10 @@ std::string link_gate::name_of(const caf::node_id& process) const {
 }
 
 void link_gate::count(const std::string& reason, const caf::node_id& from) {
-  // As many as there are rules; a text with a number in it would be one of many.
-  constexpr std::size_t reasons_max = 1024;
-  if (counts_.size() >= reasons_max && !counts_.contains(reason)) return;
-  auto& entry = counts_[reason];
-  ++entry.count;
-  const auto now = system_.clock().now();
-  if (entry.told != 0 && now < entry.next) return;
-  entry.next = later(now, told_each);
-  log_warning(fmt::format(
-      "refused {} from {}: {}",
-      entry.count - entry.told == 1 ? "a message" : fmt::format("{} messages, the last", entry.count - entry.told),
-      name_of(from), reason));
-  entry.told = entry.count;
+  if (const auto due = log_.add(reason))
+    log_warning(fmt::format("refused {} from {}: {}",
+                            due->count == 1 ? "a message" : fmt::format("{} messages, the last", due->count),
+                            name_of(from), due->reason));
 }
 
 }  // namespace troupe

@@ -13,6 +13,7 @@
 // In the thread of the middleman, one gate for each actor system.
 #pragma once
 
+#include <troupe/actors/fibers/limited_log.hpp>
 #include <troupe/actors/fibers/time.hpp>
 #include <troupe/actors/messages/known_peers.hpp>
 #include <troupe/actors/messages/link_rules.hpp>
@@ -28,7 +29,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -79,7 +79,10 @@ class link_gate {
   using asks_for_servers = std::function<bool(caf::actor_id)>;
 
   explicit link_gate(caf::actor_system& system, asks_for_servers asks = {})
-      : system_(system), peers_(known_peers::of(system)), asks_for_servers_(std::move(asks)) {}
+      : system_(system),
+        peers_(known_peers::of(system)),
+        asks_for_servers_(std::move(asks)),
+        log_([&system] { return system.clock().now(); }, {.reasons_max = 1024}) {}
 
   /// With whom the system is connected.
   known_peers& peers() { return *peers_; }
@@ -95,11 +98,8 @@ class link_gate {
 
   /// `reason` in words that don't depend on the content.
   void count(const std::string& reason, const caf::node_id& from);
-  /// How often that reason was given.
-  std::uint64_t count_of(const std::string& reason) const {
-    const auto found = counts_.find(reason);
-    return found == counts_.end() ? 0 : found->second.count;
-  }
+  /// How often that reason was given of late.
+  std::uint64_t count_of(const std::string& reason) const { return log_.count_of(reason); }
 
   /// Whether a peer for whom so many bytes lie unread may watch another actor; each is answered if it has ended.
   bool may_watch_more(caf::io::connection_handle connection, std::size_t unread_bytes);
@@ -140,12 +140,8 @@ class link_gate {
   const std::shared_ptr<known_peers> peers_;
   const asks_for_servers asks_for_servers_;
   std::unordered_map<std::uint64_t, receiver> receivers_;
-  struct refusals {
-    std::uint64_t count = 0;
-    std::uint64_t told = 0;
-    time_point next{};
-  };
-  std::map<std::string, refusals> counts_;
+  /// As many reasons as there are rules.
+  limited_log log_;
   /// Actors that a peer has watched since it had read all.
   std::unordered_map<caf::io::connection_handle, std::size_t> questions_;
 };

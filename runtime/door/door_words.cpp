@@ -1,3 +1,4 @@
+#include <troupe/device/base/printable_text.hpp>
 #include <troupe/runtime/door/door_words.hpp>
 
 #include <fmt/format.h>
@@ -57,13 +58,6 @@ bool is_known(word_kind kind) { return kind >= word_kind::hello && kind <= word_
 bool is_code(std::uint8_t number) {
   return number > static_cast<std::uint8_t>(status_code::ok) &&
          number <= static_cast<std::uint8_t>(status_code::unauthenticated);
-}
-
-std::string printable(std::string_view text) {
-  std::string result{text};
-  std::ranges::replace_if(
-      result, [](unsigned char each) { return each < ' ' || each > '~'; }, '?');
-  return result;
 }
 
 }  // namespace
@@ -149,7 +143,7 @@ std::string content_of_refusal(const status& why) {
 status read_refusal(std::string_view content) {
   word_reader reader{content};
   const auto code = reader.number<std::uint8_t>();
-  const auto text = printable(content.substr(std::min<std::size_t>(content.size(), 1)));
+  const auto text = printable_text(content.substr(std::min<std::size_t>(content.size(), 1)), words_bytes_max);
   return {is_code(code) ? static_cast<status_code>(code) : status_code::unknown,
           text.empty() ? "it did not say why" : text};
 }

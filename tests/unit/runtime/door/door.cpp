@@ -238,9 +238,9 @@ BOOST_AUTO_TEST_CASE(names_that_are_too_long_show_when_the_door_opens) {
 
 namespace {
 
-door_party process(std::string name, task_id task) {
+peer_identity process(std::string_view name, task_id task) {
   auto made = party("training", std::move(task));
-  made.process = std::move(name);
+  std::ranges::copy(name.substr(0, made.system.process.bytes.size()), made.system.process.bytes.begin());
   return made;
 }
 
@@ -249,7 +249,7 @@ class guests_of {
  public:
   explicit guests_of(const door& whom) : port_(whom.port()) {}
 
-  status come(const door_party& who, door_service wanted = door_service::messages) {
+  status come(const peer_identity& who, door_service wanted = door_service::messages) {
     auto ended = visitors_.visit_door(port_, wanted, right, who);
     BOOST_TEST(static_cast<bool>(ended.connection) == ended.why.ok());
     if (ended.connection) kept_.push_back(std::move(ended.connection));
