@@ -370,10 +370,10 @@ BOOST_AUTO_TEST_CASE(processes_that_start_at_once_on_one_machine_lose_no_connect
   service any;
   door open{"127.0.0.1", 0, private_options(of_server)};
   open.open_for(door_service::messages, any.taking());
+  event_loop loop;
   std::vector<std::unique_ptr<visit>> visits;
   std::vector<channel> entered;
   std::counting_semaphore<> ended{0};
-  event_loop loop;
   loop.start("visitors");
   loop.post([&] {
     for (std::size_t i = 0; i < count; ++i)
@@ -406,16 +406,21 @@ BOOST_AUTO_TEST_CASE(who_is_in_the_middle_of_tls_gives_no_place_to_silent_ones) 
   };
   const auto begun = connected();
   tls_session session{tls_context::load(of_worker.files()), tls_session::side::visitor, begun.get()};
-  // It blocks in the middle, where the server has said all of its part.
   ::fcntl(begun.get(), F_SETFL, O_NONBLOCK);
-  BOOST_REQUIRE((session.handshake() == tls_session::progress::wants_to_read));
-  pollfd answer{begun.get(), POLLIN, 0};
-  BOOST_REQUIRE(::poll(&answer, 1, static_cast<int>(std::chrono::milliseconds{patience}.count())) == 1);
+  // Mostly it has to wait for what the server says then.
+  auto progress = session.handshake();
+  const auto wait = [&] {
+    pollfd answer{begun.get(), POLLIN, 0};
+    BOOST_REQUIRE(::poll(&answer, 1, static_cast<int>(std::chrono::milliseconds{patience}.count())) == 1);
+  };
+  if (progress != tls_session::progress::over) wait();
   std::vector<descriptor> silent;
   for (auto i = 0; i < 100; ++i) silent.push_back(connected());
   BOOST_REQUIRE(comes_true([&] { return open.counts().displaced == 98; }));
-  auto progress = session.handshake();
-  BOOST_TEST((progress == tls_session::progress::over));
+  while (progress != tls_session::progress::over) {
+    wait();
+    progress = session.handshake();
+  }
   BOOST_TEST(session.result().render() == "ok");
   // It goes on after TLS.
   auto words = visitor_handshake{door_service::messages, worker, nullptr}.take_words();
