@@ -2,6 +2,7 @@
 #include <troupe/actors/messages/known_peers.hpp>
 #include <troupe/runtime/cluster/door_scribe.hpp>
 #include <troupe/runtime/cluster/links.hpp>
+#include <troupe/runtime/cluster/replaced_functions.hpp>
 #include <troupe/runtime/cluster/tcp_connector.hpp>
 #include <troupe/runtime/door/certified_party.hpp>
 #include <troupe/runtime/door/process_secret.hpp>
@@ -93,6 +94,7 @@ status check_peer(const caf::actor_system& system, const peer_identity& shown) {
 }
 
 std::shared_ptr<connector> links_of(caf::actor_system& system, const door_role& as) {
+  require_replaced_functions();
   if (const auto* const own = own_connections_of(system)) return own->make_connector();
   const auto with = credentials::of_process();
   return std::make_shared<links_by_doors>(

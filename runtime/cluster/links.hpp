@@ -37,6 +37,7 @@ std::string certified_role_of(const caf::actor_system& system, const caf::node_i
 status check_peer(const caf::actor_system& system, const peer_identity& shown);
 
 /// How actors of this system connect to others: by their doors, or as its configuration says (own_connections).
+/// @throws failed_precondition_error (replaced_functions.hpp)
 std::shared_ptr<connector> links_of(caf::actor_system& system, const door_role& as = {});
 
 }  // namespace troupe

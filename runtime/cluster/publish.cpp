@@ -1,6 +1,6 @@
 #include <troupe/actors/fibers/ask.hpp>
-#include <troupe/runtime/cluster/basp_guard.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
+#include <troupe/runtime/cluster/replaced_functions.hpp>
 
 #include <array>
 #include <utility>
@@ -10,7 +10,7 @@
 namespace troupe {
 
 std::string listen_address(const std::string& host) {
-  guard_basp();
+  require_replaced_functions();
   std::array<unsigned char, sizeof(in6_addr)> ignored{};
   const auto is_address = ::inet_pton(AF_INET, host.c_str(), ignored.data()) == 1 ||
                           ::inet_pton(AF_INET6, host.c_str(), ignored.data()) == 1;

@@ -24,6 +24,7 @@ namespace troupe {
 
 /// Where a task listens whose address has this host: only there, if it is an IP address or "localhost"; on all
 /// addresses if it is a name, which may be a service's and not this machine's own.
+/// @throws failed_precondition_error (replaced_functions.hpp)
 std::string listen_address(const std::string& host);
 
 /// Opens a port to an actor; returns it. Within a fiber it parks. `host`: as listen_address; empty: all addresses.

@@ -3,6 +3,7 @@
 #include <troupe/runtime/cluster/basp_dialer.hpp>
 #include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/cluster/reach.hpp>
+#include <troupe/runtime/cluster/replaced_functions.hpp>
 
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
@@ -53,6 +54,7 @@ struct search {
 }  // namespace
 
 published_actor reach(caf::actor_system& system, const task_address& where, duration limit, const std::string& doing) {
+  require_replaced_functions();  // the finder can't report it
   // It answers in time; this is for the case that it can't.
   constexpr duration grace = std::chrono::seconds{1};
   const search finds{system.spawn(finder, limit)};

@@ -22,7 +22,7 @@ struct published_actor {
 
 /// One attempt. Any thread or fiber, but no handler of an actor. `doing` begins the errors: "connecting to ...".
 /// @throws unavailable_error when nobody listens there; deadline_exceeded_error; unauthenticated_error and others of
-/// the door there
+/// the door there; failed_precondition_error (replaced_functions.hpp)
 published_actor reach(caf::actor_system& system, const task_address& where, duration limit, const std::string& doing);
 
 /// The same for an actor of this interface; `what` says what it must be: "member of a troupe cluster".

@@ -4,6 +4,7 @@
 #include <troupe/runtime/cluster/basp_dialer.hpp>
 #include <troupe/runtime/cluster/links.hpp>
 #include <troupe/runtime/cluster/publish.hpp>
+#include <troupe/runtime/cluster/replaced_functions.hpp>
 #include <troupe/runtime/cluster_node.hpp>
 #include <troupe/runtime/rpc/rpc_layer.hpp>
 #include <troupe/runtime/rpc/rpc_system.hpp>
@@ -151,6 +152,7 @@ std::unique_ptr<listener> listen_caf(const listener_options& options) {
 }
 
 std::shared_ptr<channel> connect_caf(std::shared_ptr<caf::actor_system> system, const channel_options& options) {
+  require_replaced_functions();  // the dialer can't report it
   const system_scope scope;
   auto dials = system->spawn(dialer);
   channel_environment environment{std::move(system), transport_towards(options.address)};

@@ -1,5 +1,5 @@
 #include <troupe/actors/messages/message_types.hpp>
-#include <troupe/runtime/cluster/basp_guard.hpp>
+#include <troupe/runtime/cluster/replaced_functions.hpp>
 #include <troupe/runtime/simulation/simulated_connector.hpp>
 #include <troupe/runtime/simulation/simulated_files.hpp>
 #include <troupe/runtime/simulation/simulated_middleman.hpp>

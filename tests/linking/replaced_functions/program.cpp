@@ -1,0 +1,4 @@
+// A program that has troupe itself.
+#include "ports.hpp"
+
+int main() { try_ports(); }
