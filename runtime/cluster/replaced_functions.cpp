@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::array replaced{
     replaced_function{"_ZN3caf19binary_deserializer14begin_sequenceERm", "caf::binary_deserializer::begin_sequence"},
+    replaced_function{"_ZN3caf7node_id12default_data5localERKNS_19actor_system_configE",
+                      "caf::node_id::default_data::local"},
     replaced_function{"_ZN3caf2io4basp5validERKNS1_6headerE", "caf::io::basp::valid"},
     replaced_function{"_ZN3caf2io4basp13routing_table12erase_directERKNS0_17connection_handleE",
                       "caf::io::basp::routing_table::erase_direct"},
