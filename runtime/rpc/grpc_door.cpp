@@ -69,7 +69,7 @@ void grpc_door::open(const task_address& at, std::chrono::nanoseconds silence_ma
 }
 
 void grpc_door::hand_over(descriptor connection) {
-  if (handshakes_) handshakes_->add(connection.get());
+  if (handshakes_ && !handshakes_->add(connection.get())) return;
   // As gRPC does with what it accepts itself.
   end_when_unreachable(connection.get(), std::chrono::milliseconds{silence_max_ms_});
   ::grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters accepted;

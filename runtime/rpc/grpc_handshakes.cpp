@@ -119,12 +119,21 @@ std::size_t most_handshakes() {
 
 grpc_handshakes::grpc_handshakes(std::string where) : most_(most_handshakes()), refusals_(std::move(where)) {}
 
-void grpc_handshakes::add(int connection) {
+bool grpc_handshakes::add(int connection) {
   forget_old();
   if (open_.size() >= most_) forget_finished();
-  if (open_.size() >= most_) close_oldest();
+  if (open_.size() >= most_) {
+    if (!has_room_to_end()) {
+      refusals_.add(refusal::over_limit, "gRPC has more TLS handshakes to end than it gets to");
+      return false;
+    }
+    end_oldest();
+  }
   open_.push_back({connection, number_of_socket(connection), peer_of(connection), clock::now()});
+  return true;
 }
+
+bool grpc_handshakes::is_closed(const handshake& each) { return number_of_socket(each.connection) != each.socket; }
 
 void grpc_handshakes::forget_old() {
   const auto oldest = clock::now() - timeout - closing_time;
@@ -135,14 +144,17 @@ void grpc_handshakes::forget_finished() {
   const auto begin = clock::now();
   if (begin < next_look_) return;
   const auto connected = connected_peers();
-  std::erase_if(open_, [&](const handshake& each) {
-    return connected.contains(each.peer) || number_of_socket(each.connection) != each.socket;
-  });
+  std::erase_if(open_, [&](const handshake& each) { return connected.contains(each.peer) || is_closed(each); });
   const auto end = clock::now();
   next_look_ = end + pause_factor * (end - begin);
 }
 
-void grpc_handshakes::close_oldest() {
+bool grpc_handshakes::has_room_to_end() {
+  if (ended_.size() >= most_) std::erase_if(ended_, is_closed);
+  return ended_.size() < most_;
+}
+
+void grpc_handshakes::end_oldest() {
   const auto oldest = std::move(open_.front());
   open_.pop_front();
   // gRPC may close it at any moment, and its number may stand for another file then. The duplicate does not change.
@@ -150,6 +162,7 @@ void grpc_handshakes::close_oldest() {
   // Without a descriptor for this, gRPC's timeout ends it.
   if (!same || number_of_socket(same.get()) != oldest.socket) return;
   ::shutdown(same.get(), SHUT_RDWR);
+  ended_.push_back(oldest);
   refusals_.add(refusal::displaced, "their TLS handshakes were not over when others needed their places");
 }
 

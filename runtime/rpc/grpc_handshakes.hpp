@@ -8,8 +8,11 @@
 // for at most a tenth of the time. A connection that is older than `timeout` is not in its handshake: gRPC has closed
 // it otherwise.
 //
-// GH-1 At most `handshakes_max` TLS handshakes of a gRPC server are under way, and a connection that gRPC's list of
-// sockets had at the last look is not closed.
+// gRPC closes a replaced connection when its threads get to it. While as many wait for that, it has more to do than it
+// can, and a new connection is refused.
+//
+// GH-1 At most `handshakes_max` TLS handshakes of a gRPC server are under way, and at most as many replaced connections
+// wait for gRPC to close them. A connection that gRPC's list of sockets had at the last look is not replaced.
 //
 // A private header: gRPC is no part of troupe's interface.
 #pragma once
@@ -35,8 +38,9 @@ class grpc_handshakes {
   /// `where` names the port in the log.
   explicit grpc_handshakes(std::string where);
 
-  /// Before gRPC gets the connection. Closes the oldest one whose handshake is under way, if there are too many.
-  void add(int connection);
+  /// Before gRPC gets the connection. Ends the oldest one whose handshake is under way, if there are too many. False:
+  /// gRPC must not get it.
+  bool add(int connection);
 
  private:
   using clock = std::chrono::steady_clock;
@@ -49,13 +53,17 @@ class grpc_handshakes {
     clock::time_point since;
   };
 
+  static bool is_closed(const handshake& each);
   void forget_old();
   void forget_finished();
-  void close_oldest();
+  void end_oldest();
+  bool has_room_to_end();
 
   const std::size_t most_;
   refusals refusals_;
   std::deque<handshake> open_;  // by age
+  /// Ended, and not closed by gRPC when that was last asked.
+  std::deque<handshake> ended_;
   clock::time_point next_look_ = clock::time_point::min();
 };
 

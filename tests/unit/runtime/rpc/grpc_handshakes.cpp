@@ -6,6 +6,7 @@
 #include "tls_test.hpp"
 
 #include <troupe/runtime/rpc/grpc_handshakes.hpp>
+#include <troupe/runtime/rpc/grpc_library.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -44,6 +45,8 @@ class idle_client {
 
   /// Whether the server answers a ping.
   bool answers() {
+    pollfd watched{socket_.get(), POLLRDHUP, 0};
+    if (::poll(&watched, 1, 0) != 0) return false;  // it is closed, and OpenSSL would raise SIGPIPE
     send({"\0\0\10\6\0\0\0\0\0any data", 17});
     constexpr std::string_view answer{"\0\0\10\6\1\0\0\0\0any data", 17};
     for (std::string received;;) {
@@ -111,6 +114,22 @@ BOOST_AUTO_TEST_CASE(a_connection_whose_handshake_is_over_is_not_closed_for_a_ne
 
 BOOST_AUTO_TEST_CASE(nor_is_one_by_ipv6, *boost::unit_test::precondition(there_is_ipv6)) {
   check_that_it_is_not_replaced("0.0.0.0:0", "::1");
+}
+
+// gRPC has no part in this: the sockets stay open until the test closes them.
+BOOST_AUTO_TEST_CASE(while_replaced_connections_are_not_closed_a_new_one_is_refused) {
+  keep_grpc_started();
+  grpc_handshakes handshakes{"a port"};
+  std::vector<descriptor> sockets;
+  const auto add = [&] {
+    sockets.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    return handshakes.add(sockets.back().get());
+  };
+  for (std::size_t i = 0; i < 2 * most; ++i) BOOST_TEST_REQUIRE(add());
+  BOOST_TEST(!add());
+  sockets.front().reset();
+  BOOST_TEST(add());
+  BOOST_TEST(!add());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

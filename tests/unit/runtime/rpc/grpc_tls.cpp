@@ -150,10 +150,10 @@ BOOST_AUTO_TEST_CASE(a_client_of_tls_1_2_is_closed_and_named_in_the_log) {
   const program_log_in_memory log;
   const auto there = serving_seven();
   const auto old = connected_to(there, openssl_client_hello(TLS1_2_VERSION, TLS1_2_VERSION));
-  BOOST_TEST(next_bytes(old) == "");
+  BOOST_TEST(next_bytes(old).empty());
   BOOST_TEST(contains(log.text(), "they do not offer TLS 1.3, which this port expects"), log.text());
   const auto other = connected_to(there, "\x16\x03 and no more of a ClientHello");
-  BOOST_TEST(next_bytes(other) == "");
+  BOOST_TEST(next_bytes(other).empty());
   BOOST_TEST(contains(log.text(), "what they sent first is no ClientHello of TLS"), log.text());
 }
 
