@@ -40,7 +40,7 @@ struct simulated_process::thread_watch final : caf::thread_hook {
 
 struct simulated_process::config : caf::actor_system_config, simulated_surroundings, own_connections {
   explicit config(simulated_process& of) : process(of), disk(std::make_shared<simulated_files>(of, of.in_.disk)) {
-    guard_basp();
+    require_replaced_functions();
     add_troupe_types(*this);
     add_thread_hook<thread_watch>(of.thread_started_);
     module_factories.emplace_back([&of](caf::actor_system& system) -> caf::actor_system::module* {
