@@ -10,8 +10,13 @@ namespace troupe {
 namespace {
 
 struct systems {
+  struct entry {
+    std::weak_ptr<known_peers> peers;
+    /// Another system that lies where an earlier one did has another id.
+    caf::node_id node;
+  };
   std::mutex mutex;
-  std::map<const caf::actor_system*, std::weak_ptr<known_peers>> all;
+  std::map<const caf::actor_system*, entry> all;
 };
 
 systems& all_systems() {
@@ -33,8 +38,10 @@ std::shared_ptr<known_peers> known_peers::of(const caf::actor_system& system) {
   auto& systems = all_systems();
   const std::scoped_lock lock{systems.mutex};
   auto& entry = systems.all[&system];
-  auto found = entry.lock();
-  if (!found) entry = found = std::make_shared<known_peers>();
+  auto found = entry.peers.lock();
+  if (found && entry.node == system.node()) return found;
+  found = std::make_shared<known_peers>();
+  entry = {found, system.node()};
   return found;
 }
 
@@ -65,6 +72,8 @@ status known_peers::check(const peer_identity& shown) const {
 }
 
 void known_peers::expect(connection_number connection, const peer_identity& shown) {
+  // Numbers come again.
+  end(connection);
   const std::scoped_lock lock{mutex_};
   expected_.insert_or_assign(connection, shown);
 }

@@ -6,8 +6,8 @@
 // other task. What a peer may do is decided by the identity that is kept here.
 //
 // PI-1 While a process has a connection, no other process is accepted in its name. PI-2 A process that came as no
-// member, such as a client of remote calls, may become a member on another connection; a member stays that task. PI-3
-// Only the process that adopted a member, with the identity of a chief, is obeyed as its chief.
+// member, such as a client of remote calls, may become a member on another connection; a member stays that task.
+// PI-3 Only the process that adopted a member, with the identity of a chief, is obeyed as its chief.
 //
 // Several simulated processes live in one, so what is known belongs to an actor system.
 #pragma once

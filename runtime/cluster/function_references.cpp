@@ -114,7 +114,7 @@ loaded_object object_of(const void* address) {
   dl_find_object found{};
   if (::_dl_find_object(const_cast<void*>(address), &found) != 0) return {};
   const std::string path = found.dlfo_link_map->l_name;
-  return {found.dlfo_map_start, path.empty() ? "the program" : path};
+  return {found.dlfo_link_map, path.empty() ? "the program" : path};
 }
 
 }  // namespace troupe

@@ -23,12 +23,13 @@ struct function_reference {
 /// All references to these mangled names, from the program and from its libraries of this moment.
 std::vector<function_reference> references_to(std::span<const char* const> functions);
 
-/// A program or library in memory; two objects are the same where their addresses are.
+/// A program or library in memory. Its segments need not be contiguous: those that lld links are not.
 struct loaded_object {
-  const void* begin = nullptr;
+  /// What the dynamic linker keeps of it.
+  const void* link_map = nullptr;
   std::string path;
 
-  bool operator==(const loaded_object& other) const { return begin == other.begin; }
+  bool operator==(const loaded_object& other) const { return link_map == other.link_map; }
 };
 
 /// The one that holds this address; without an address where none does.

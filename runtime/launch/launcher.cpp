@@ -68,6 +68,9 @@ class launcher::implementation {
     std::optional<child_process> process;
     std::array<line_splitter, 2> lines;  ///< of standard output and of standard error
     std::optional<clock::time_point> restart_at;
+    /// Of its last process.
+    clock::time_point started_at{};
+    /// Since it ran for long.
     int restarts = 0;
     /// It was taken down, and not brought back since.
     bool is_down = false;
@@ -227,6 +230,7 @@ void launcher::implementation::start() {
 }
 
 void launcher::implementation::launch(task& which) {
+  which.started_at = clock::now();
   auto command = which.launcher;
   command.push_back(program_path_);
   command.insert(command.end(), options_.arguments.begin(), options_.arguments.end());
@@ -336,6 +340,7 @@ void launcher::implementation::on_chief_end(const exit_status& status) {
 }
 
 void launcher::implementation::on_failure(task& which, std::string_view reason) {
+  if (clock::now() - which.started_at >= options_.restart_reset_time) which.restarts = 0;
   if (which.restarts >= options_.restarts_max) {
     report(fmt::format("{} ended: {}; not started again, as it has been {} times", which.name, reason, which.restarts));
     check_workers_left();

@@ -2,7 +2,7 @@
 //
 // The chief's end is the job's end, and its exit code is the job's. Until then a worker or server that ends by a
 // signal or with a code other than 0 is started again, with a delay that doubles each time, at most `restarts_max`
-// times; when no worker is left, or nobody reads the job's output any more, the job is stopped. A process that exits
+// times in a row; when no worker is left, or nobody reads the job's output any more, the job is stopped. A process that exits
 // with 0 has finished and stays away. Nothing outlives the launcher: it forwards signals to the chief, kills what does
 // not end within its grace time, and if it dies itself the kernel kills the processes that it has started.
 //
@@ -42,12 +42,15 @@ struct launcher_options {
   int workers = 2;                                 ///< 1 to launcher::tasks_max
   int servers = 1;                                 ///< parameter servers, 0 to launcher::tasks_max
   std::map<std::string, int> roles;                ///< members of other roles
-  int restarts_max = 10;                           ///< of each member; 0 starts nothing again
+  int restarts_max = 10;                           ///< of each member, in a row; 0 starts nothing again
   std::string host = "127.0.0.1";                  ///< the address of this machine that all tasks listen on
   bool tls = false;                                ///< makes certificates for all, so that all is encrypted
   placement place;  ///< where each task runs, in place of `host`, at ports that nobody else may take; empty: there
   std::chrono::milliseconds restart_delay{100};  ///< before the first restart; doubles each time
   std::chrono::milliseconds restart_delay_max{5'000};
+  /// A member that has run for so long begins to count its restarts anew: a job of weeks bears more faults than one of
+  /// minutes.
+  std::chrono::milliseconds restart_reset_time{600'000};
   std::chrono::milliseconds leave_grace{2'000};   ///< after the chief's end, for the others to end by themselves
   std::chrono::milliseconds stop_grace{12'000};   ///< between SIGTERM and SIGKILL; more than run()'s 10 s
   task_console::writer output;                    ///< takes all output; empty: this process's own streams

@@ -3,7 +3,7 @@
 // takes TLS 1.2, too; grpc_door.hpp admits TLS 1.3 only.
 //
 // Changed files are read within a second. Clients check that the host that they have called stands in the server's
-// certificate (`troupe certs --host`), as all clients of gRPC do.
+// certificate (`troupe certs --host`), as all clients of gRPC do, and that it is a server of their cluster.
 #pragma once
 
 #include <troupe/runtime/door/credentials.hpp>

@@ -284,6 +284,23 @@ BOOST_AUTO_TEST_CASE(a_task_that_fails_again_and_again_is_given_up_and_without_a
   BOOST_TEST(job.output[1].find("no worker is left") != std::string::npos);
 }
 
+/// F21: a job of weeks lost a worker for good at its 11th fault.
+BOOST_AUTO_TEST_CASE(a_task_that_has_run_for_long_counts_its_restarts_anew) {
+  launcher_options options;
+  options.workers = 1;
+  options.restarts_max = 2;
+  options.restart_reset_time = 0ms;
+  recorded_launcher job{by_role("", "exit 3"), options};
+  job.cluster.start();
+  const auto restarts = [&](std::string_view number) {
+    std::size_t count = 0;
+    for (auto at = job.output[1].find(number); at != std::string::npos; at = job.output[1].find(number, at + 1)) ++count;
+    return count;
+  };
+  job.run_until([&] { return restarts("(1 of 2)") == 4; });
+  BOOST_TEST(restarts("(2 of 2)") == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(the_job_goes_on_without_a_lost_worker_while_another_one_lives) {
   launcher_options options;
   options.restarts_max = 0;
