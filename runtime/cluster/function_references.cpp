@@ -23,6 +23,7 @@ struct dynamic_section {
   std::span<const ElfW(Rela)> of_calls;
 };
 
+// NOLINTNEXTLINE(performance-no-int-to-ptr): ELF has addresses as numbers.
 const void* pointer_to(ElfW(Addr) address) { return reinterpret_cast<const void*>(address); }
 
 std::span<const ElfW(Rela)> relocations(const void* first, std::size_t bytes) {

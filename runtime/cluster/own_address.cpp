@@ -86,7 +86,7 @@ std::string advertised_number(const std::string& host, const std::vector<std::st
   if (is_numeric_host(host)) return host;
   if (host == "localhost") return loopback;
   auto addresses = known_addresses(host);
-  std::ranges::stable_partition(addresses, is_own);
+  std::stable_partition(addresses.begin(), addresses.end(), is_own);
   const auto found = std::ranges::find_if(addresses, is_for_others);
   if (found != addresses.end()) return number_of(*found);
   auto numbers = numbers_towards(other_hosts, host);

@@ -96,6 +96,7 @@ std::span<const replaced_function> replaced_functions() { return replaced; }
 
 std::string problem_with_replaced(std::span<const replaced_function> functions) {
   std::vector<const char*> mangled;
+  mangled.reserve(functions.size());
   for (const auto& function : functions) mangled.push_back(function.mangled);
   const auto calls = references_to(mangled);
   std::map<std::string, std::vector<const char*>> functions_by_problem;
@@ -103,6 +104,7 @@ std::string problem_with_replaced(std::span<const replaced_function> functions) 
     if (auto problem = problem_with(function, calls); !problem.empty())
       functions_by_problem[std::move(problem)].push_back(function.name);
   std::vector<std::string> result;
+  result.reserve(functions_by_problem.size());
   for (const auto& [problem, names] : functions_by_problem)
     result.push_back(fmt::format("{}: {}", fmt::join(names, ", "), problem));
   return fmt::format("{}", fmt::join(result, "; "));
