@@ -2,9 +2,9 @@
 //
 // The chief's end is the job's end, and its exit code is the job's. Until then a worker or server that ends by a
 // signal or with a code other than 0 is started again, with a delay that doubles each time, at most `restarts_max`
-// times in a row; when no worker is left, or nobody reads the job's output any more, the job is stopped. A process that exits
-// with 0 has finished and stays away. Nothing outlives the launcher: it forwards signals to the chief, kills what does
-// not end within its grace time, and if it dies itself the kernel kills the processes that it has started.
+// times in a row; when no worker is left, or nobody reads the job's output any more, the job is stopped. A process that
+// exits with 0 has finished and stays away. Nothing outlives the launcher: it forwards signals to the chief, kills what
+// does not end within its grace time, and if it dies itself the kernel kills the processes that it has started.
 //
 //   idle --start--> running --chief ended--> leaving --leave_grace--> stopping --stop_grace--> killing --> ended
 //                      |                        ^                                                ^  (all are gone)

@@ -294,7 +294,8 @@ BOOST_AUTO_TEST_CASE(a_task_that_has_run_for_long_counts_its_restarts_anew) {
   job.cluster.start();
   const auto restarts = [&](std::string_view number) {
     std::size_t count = 0;
-    for (auto at = job.output[1].find(number); at != std::string::npos; at = job.output[1].find(number, at + 1)) ++count;
+    for (auto at = job.output[1].find(number); at != std::string::npos; at = job.output[1].find(number, at + 1))
+      ++count;
     return count;
   };
   job.run_until([&] { return restarts("(1 of 2)") == 4; });
