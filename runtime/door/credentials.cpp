@@ -1,3 +1,4 @@
+#include <troupe/actors/messages/peer_identity.hpp>
 #include <troupe/runtime/cluster/own_address.hpp>
 #include <troupe/runtime/cluster/program_log.hpp>
 #include <troupe/runtime/door/credentials.hpp>
