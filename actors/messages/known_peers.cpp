@@ -51,14 +51,15 @@ void known_peers::forget(const caf::actor_system& system) {
   systems.all.erase(&system);
 }
 
-// PI-1, PI-2. The incarnation may change: a process with the same key can end a member and begin another one.
+// PI-1, PI-2. The incarnation may change: a process with the same key can end a member and begin another one. A task
+// without an incarnation is no member's: so a process states the role of its certificate where it has no task.
 status known_peers::compare(const peer_identity& known, const peer_identity& shown) {
   if (known.system != shown.system || known.key != shown.key) return same_identity_error(shown.system.process);
   if (known.proof != shown.proof || known.certified_role != shown.certified_role || known.cluster != shown.cluster)
     return {status_code::permission_denied,
             fmt::format("process {} is connected already with another certificate or cluster",
                         to_string(shown.system.process))};
-  if (known.is_member() && shown.is_member() && known.task != shown.task)
+  if (known.incarnation != 0 && shown.incarnation != 0 && known.task != shown.task)
     return {status_code::permission_denied,
             fmt::format("process {} is connected as {}, and comes as {} now", to_string(shown.system.process),
                         to_string(known), to_string(shown))};
@@ -96,7 +97,7 @@ status known_peers::begin(connection_number connection, const caf::node_id& node
     known.who = shown;
   } else {
     if (auto why = compare(known.who, shown); !why.ok()) return why;
-    if (shown.is_member()) known.who = shown;
+    if (shown.incarnation != 0 || (known.who.incarnation == 0 && shown.is_member())) known.who = shown;
   }
   ++known.connections;
   connections_.emplace(connection, node);

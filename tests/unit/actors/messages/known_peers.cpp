@@ -100,6 +100,20 @@ BOOST_FIXTURE_TEST_CASE(a_client_may_become_a_member_and_stays_it, world) {
   BOOST_TEST(!connect(4, identity(1, {"worker", 1})).ok());
 }
 
+/// With certificates a worker without a task, as one that looks for its group, states only "worker".
+BOOST_FIXTURE_TEST_CASE(a_process_that_states_its_role_only_may_have_any_task, world) {
+  const auto in_role = [](int index) {
+    auto made = identity(1, {"worker", index});
+    made.incarnation = 0;
+    return made;
+  };
+  BOOST_TEST(connect(1, in_role(0)).ok());
+  BOOST_TEST(connect(2, in_role(1)).ok());
+  BOOST_TEST(connect(3, identity(1, {"worker", 2})).ok());
+  BOOST_TEST(connect(4, in_role(0)).ok());
+  BOOST_TEST(known().index == 2);
+}
+
 BOOST_FIXTURE_TEST_CASE(cafs_handshake_names_the_process_that_has_connected, world) {
   peers.expect(1, identity(1, worker));
   BOOST_TEST(!peers.begin(1, process(2).node()).ok());
