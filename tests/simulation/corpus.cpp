@@ -424,7 +424,8 @@ const std::vector<planted_fault_of_corpus> corpus_of_faults{
 };
 
 exploration_options options_of(const planted_fault_of_corpus& which, std::uint64_t runs) {
-  exploration_options result{.runs = runs, .budget = 10s};
+  // The runs decide; the time is for machines that do more than this.
+  exploration_options result{.runs = runs, .budget = 60s};
   // So that one way may be much slower than another.
   result.world.latency_max = 1ms;
   if (which.fail.empty()) return result;
