@@ -1,8 +1,7 @@
 #include <troupe/runtime/door/process_secret.hpp>
 
-#include <algorithm>
+#include <array>
 #include <cstring>
-#include <string>
 
 namespace troupe {
 
@@ -14,9 +13,10 @@ std::shared_ptr<const process_secret> process_secret::of_this_process() {
 }
 
 process_key process_secret::key_for(const process_id& own, const process_id& peer) const {
-  std::string both(own.bytes.begin(), own.bytes.end());
-  both.append(peer.bytes.begin(), peer.bytes.end());
-  const auto proof = random_.prove("troupe process key", both);
+  std::array<char, sizeof(own.bytes) + sizeof(peer.bytes)> both{};
+  std::memcpy(both.data(), own.bytes.data(), own.bytes.size());
+  std::memcpy(both.data() + own.bytes.size(), peer.bytes.data(), peer.bytes.size());
+  const auto proof = random_.prove("troupe process key", {both.data(), both.size()});
   process_key key;
   std::memcpy(key.data(), proof.data(), key.size());
   return key;
