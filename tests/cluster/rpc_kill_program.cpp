@@ -1,4 +1,5 @@
 #include "rpc_kill_program.hpp"
+#include "support/end_signal.hpp"
 #include "test_program.hpp"
 
 #include <troupe/actors/fibers/completion.hpp>
@@ -12,7 +13,6 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
-#include <csignal>
 #include <map>
 #include <mutex>
 #include <random>
@@ -28,23 +28,6 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-/// Waits for SIGTERM. Made before there are other threads, which inherit that it does not end them.
-class end_signal {
- public:
-  end_signal() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGTERM);
-    ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-  }
-  void wait() const {
-    auto number = 0;
-    ::sigwait(&signals_, &number);
-  }
-
- private:
-  sigset_t signals_;
-};
 
 // --- the server -----------------------------------------------------------------------------------------------------
 

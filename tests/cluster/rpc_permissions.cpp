@@ -2,6 +2,7 @@
 #include "basp_stranger.hpp"
 #include "intruder.hpp"
 #include "process_cluster.hpp"
+#include "support/end_signal.hpp"
 #include "support/refusal.hpp"
 #include "support/scoped_credentials.hpp"
 #include "test_program.hpp"
@@ -30,23 +31,6 @@ namespace {
 using namespace std::chrono_literals;
 
 const std::array<std::string, 2> layers{"caf", "grpc"};
-
-/// SIGTERM, for a process that waits for it; before any other thread begins.
-class end_signal {
- public:
-  end_signal() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGTERM);
-    ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-  }
-  void wait() const {
-    auto number = 0;
-    ::sigwait(&signals_, &number);
-  }
-
- private:
-  sigset_t signals_{};
-};
 
 void serve(const std::string& layer, const std::string& address) {
   const end_signal end;

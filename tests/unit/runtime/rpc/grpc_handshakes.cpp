@@ -83,7 +83,7 @@ constexpr auto most = grpc_handshakes::handshakes_max;
 /// A server at all addresses sees an address of IPv4 inside one of IPv6.
 void check_that_it_is_not_replaced(const std::string& listens_at, const std::string& host) {
   const auto own = certificate("worker");
-  const as_process worker{with(own)};
+  const scoped_credentials worker{with(own)};
   const auto there = serving_seven(listens_at);
   idle_client idle{there, own.files(), host};
   begin_handshakes(there, most + 20);
@@ -94,7 +94,7 @@ void check_that_it_is_not_replaced(const std::string& listens_at, const std::str
 
 BOOST_AUTO_TEST_CASE(the_oldest_of_too_many_handshakes_is_closed_and_clients_are_served) {
   const auto own = certificate("worker");
-  const as_process worker{with(own)};
+  const scoped_credentials worker{with(own)};
   const program_log_in_memory log;
   const auto there = serving_seven();
   const auto begin = std::chrono::steady_clock::now();

@@ -32,7 +32,7 @@ status call_of(const server& there, duration limit) {
 
 BOOST_AUTO_TEST_CASE(who_has_a_certificate_of_the_cluster_calls) {
   const auto own = certificate("worker");
-  const as_process worker{with(own)};
+  const scoped_credentials worker{with(own)};
   const auto there = serving_seven();
   BOOST_TEST(call_of(there, patience).render() == "ok");
 }
@@ -45,30 +45,30 @@ BOOST_AUTO_TEST_CASE(who_has_none_or_another_one_does_not) {
   const auto expired = certificate("client", {.valid_for = -1h, .valid_since = 48h});
   const program_log_in_memory log;
   auto there = [&] {
-    const as_process server_process{with(of_server)};
+    const scoped_credentials server_process{with(of_server)};
     return serving_seven();
   }();
   BOOST_TEST(!call_of(there, 2s).ok());
   {
-    const as_process client_process{with(foreign)};
+    const scoped_credentials client_process{with(foreign)};
     check_error(call_of(there, 2s), status_code::deadline_exceeded,
                 "certificate verify failed; the server's certificate has expired, or another authority than that of");
   }
   {
-    const as_process client_process{with(expired, yesterday)};
+    const scoped_credentials client_process{with(expired, yesterday)};
     check_error(call_of(there, 2s), status_code::deadline_exceeded,
                 "the server may not accept this process's certificate, because it has expired");
   }
   BOOST_TEST(contains(log.text(), "gRPC (ssl_transport_security.cc"), log.text());
   const auto right = certificate("client");
-  const as_process client_process{with(right)};
+  const scoped_credentials client_process{with(right)};
   BOOST_TEST(call_of(there, patience).render() == "ok");
 }
 
 BOOST_AUTO_TEST_CASE(a_server_under_another_name_than_in_its_certificate_is_left) {
   using namespace std::chrono_literals;
   const auto own = certificate("worker", {.hosts = {"elsewhere.example"}});
-  const as_process worker{with(own)};
+  const scoped_credentials worker{with(own)};
   const auto there = serving_seven();
   check_error(call_of(there, 2s), status_code::deadline_exceeded,
               "the server's certificate does not name the host that this process connects to: troupe certs --host");
@@ -91,10 +91,10 @@ BOOST_AUTO_TEST_CASE(a_certificate_of_the_same_authority_for_another_cluster_cal
   const auto own = certificate("worker");
   const certificate_files other{authority(), {"green", "worker"}, {.hosts = {"localhost"}}};
   auto there = [&] {
-    const as_process worker{with(own)};
+    const scoped_credentials worker{with(own)};
     return serving_seven();
   }();
-  const as_process client_process{with(other)};
+  const scoped_credentials client_process{with(other)};
   // The client leaves first; grpc_clusters.cpp has what the server does.
   check_error(call_of(there, 2s), status_code::deadline_exceeded,
               "the server's certificate is of the cluster \"blue\", and the client's of \"green\"");
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_certificate_of_the_same_authority_for_another_cluster_cal
 
 BOOST_AUTO_TEST_CASE(a_client_of_tls_1_2_is_closed_and_named_in_the_log) {
   const auto own = certificate("worker");
-  const as_process worker{with(own)};
+  const scoped_credentials worker{with(own)};
   const program_log_in_memory log;
   const auto there = serving_seven();
   const auto old = connected_to(there, openssl_client_hello(TLS1_2_VERSION, TLS1_2_VERSION));
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_client_of_tls_1_2_is_closed_and_named_in_the_log) {
 
 BOOST_AUTO_TEST_CASE(a_client_hello_in_parts_is_answered) {
   const auto own = certificate("worker");
-  const as_process worker{with(own)};
+  const scoped_credentials worker{with(own)};
   const auto there = serving_seven();
   const auto hello = openssl_client_hello(TLS1_2_VERSION, TLS1_3_VERSION);
   const auto client = connected_to(there, hello.substr(0, 100));
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_client_hello_in_parts_is_answered) {
 
 BOOST_AUTO_TEST_CASE(a_certificate_opens_a_port_beyond_loopback) {
   const auto own = certificate("worker");
-  const as_process worker{with(own)};
+  const scoped_credentials worker{with(own)};
   auto there = server::create("grpc", "0.0.0.0:0");
   BOOST_CHECK_NO_THROW(there.start());
 }

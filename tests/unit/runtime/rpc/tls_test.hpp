@@ -3,20 +3,12 @@
 
 #include "rpc_test.hpp"
 #include "support/certificate_files.hpp"
+#include "support/scoped_credentials.hpp"
 
 #include <memory>
 #include <string>
-#include <utility>
 
 namespace troupe::rpc {
-
-/// While it lives, this process has these credentials.
-class as_process {
- public:
-  explicit as_process(credentials own) { credentials::set_for_process(std::move(own)); }
-  ~as_process() { credentials::set_for_process({}); }
-  as_process(const as_process&) = delete;
-};
 
 inline const certificate_authority& authority() {
   static const auto made = certificate_authority::make("blue");
